@@ -1,0 +1,55 @@
+# Everything that is done to this repository.  Needs Python 3.11+ and make; node for its tests.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+NODE_TESTS := $(wildcard tests/*/package.json)
+NODE_INSTALLED := $(NODE_TESTS:package.json=node_modules/.installed)
+
+.PHONY: all serve test check fmt bench wheel clean
+
+all: check test
+
+serve: $(INSTALLED)
+	$(BIN)/policyd serve policies/
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/policyd check policies/
+	$(BIN)/policyd test policies/
+
+# the decision core must be covered to the last branch; the rest is only reported
+test: $(INSTALLED) node
+	$(BIN)/pytest --cov --cov-report=
+	$(BIN)/coverage report --skip-covered
+	$(BIN)/coverage report --rcfile=tests/core.coveragerc --fail-under=100
+
+fmt: $(INSTALLED)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(INSTALLED)
+	$(BIN)/pytest -m bench tests/benchmarks
+
+wheel: $(INSTALLED)
+	$(BIN)/python -m build --outdir dist .
+
+clean:
+	rm -rf .venv dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf tests/*/node_modules
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "policyd needs Python 3.11 or newer")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+# no lock file: it would record where the packages came from
+.PHONY: node
+node: $(if $(shell command -v npm),$(NODE_INSTALLED))
+
+tests/%/node_modules/.installed: tests/%/package.json
+	cd tests/$* && npm install --no-package-lock --no-audit --no-fund --loglevel=error
+	touch $@

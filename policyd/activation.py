@@ -1,0 +1,147 @@
+"""The values that the names of an expression stand for, for one payload.
+
+Knows where each name of design section 4 comes from.  What is not cheap is computed when an
+expression first asks for it, and at most once.  Holds no clock: the invocation carries `now`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from policyd.errors import EvaluationError
+from policyd.expression import Budget, Expression
+from policyd.model import Invocation
+
+NO_VARIABLES: Mapping[str, Expression] = {}
+
+
+class Activation(dict[str, Any]):
+    """Names and values for the expressions of one policy on one payload.
+
+    `variables.NAME` is computed on first use; where that fails, it fails the same way for
+    every rule that asks.
+    """
+
+    __slots__ = ("_budget", "_failed", "_invocation", "_variables")
+
+    def __init__(
+        self,
+        shared: Mapping[str, Any],
+        invocation: Invocation,
+        budget: Budget,
+        variables: Mapping[str, Expression] = NO_VARIABLES,
+    ) -> None:
+        super().__init__(shared)
+        self._invocation = invocation
+        self._budget = budget
+        self._failed: dict[str, EvaluationError] = {}
+        self._variables = variables
+
+    def __missing__(self, name: str) -> Any:
+        if name in self._failed:
+            raise self._failed[name]
+        try:
+            value = self[name] = self._compute(name)
+        except EvaluationError as error:
+            self._failed[name] = error
+            raise
+        return value
+
+    def _compute(self, name: str) -> Any:
+        if name in self._variables:
+            return self._variables[name](self, self._budget)
+        if name in _FROM_CONTEXT:
+            return _FROM_CONTEXT[name](self._invocation)
+        raise EvaluationError(_ABSENT.get(name, f"`{name}` has no value here"))
+
+
+_ABSENT = {
+    "tool": "the payload has no text `name`, so `tool` is unknown",
+    "prompt": "the payload has no text `name`, so `prompt` is unknown",
+    "uri": "the payload has no text `uri`",
+    "args": "the `arguments` of the payload are not a mapping",
+}
+
+
+def shared_values(invocation: Invocation, payload: Any) -> dict[str, Any]:
+    """The values that all policies share for one bare payload.
+
+    Absent params count as an empty mapping, as JSON-RPC lets a request leave them out.
+    """
+    if payload is None and invocation.phase == "request":
+        payload = {}
+    values = {"payload": payload, "event": invocation.event, "phase": str(invocation.phase)}
+    if invocation.phase == "response":
+        values["result"] = payload
+    elif type(payload) is dict:
+        _add_request_names(invocation.event, payload, values)
+    return values
+
+
+def _add_request_names(event: str, payload: dict[str, Any], values: dict[str, Any]) -> None:
+    if event in ("tools/call", "prompts/get"):
+        name = payload.get("name")
+        if type(name) is str:
+            values["tool" if event == "tools/call" else "prompt"] = name
+        arguments = payload.get("arguments")
+        if arguments is None:
+            values["args"] = {}
+        elif type(arguments) is dict:
+            values["args"] = arguments
+    elif event in ("resources/read", "resources/subscribe"):
+        uri = payload.get("uri")
+        if type(uri) is str:
+            values["uri"] = uri
+
+
+def _context(invocation: Invocation) -> Any:
+    return invocation.context
+
+
+def _principal(invocation: Invocation) -> dict[str, Any]:
+    """The principal as asserted, completed: a policy may always read type, id and claims."""
+    sent = invocation.context.get("principal")
+    principal = {"type": "anonymous", "id": "", "claims": {}}
+    if type(sent) is dict:
+        principal.update({key: value for key, value in sent.items() if value is not None})
+    return principal
+
+
+def _text_of(key: str) -> Callable[[Invocation], str]:
+    def text(invocation: Invocation) -> str:
+        value = invocation.context.get(key)
+        return value if type(value) is str else ""
+
+    return text
+
+
+def _now(invocation: Invocation) -> datetime:
+    moment = moment_of(invocation)
+    if moment is None:
+        raise EvaluationError("the invocation carries no moment, so `now` is unknown")
+    return moment
+
+
+def moment_of(invocation: Invocation) -> datetime | None:
+    """The moment of the invocation: what it says itself, else its context's RFC 3339 timestamp."""
+    if invocation.now is not None:
+        return invocation.now
+    stamp = invocation.context.get("timestamp")
+    if type(stamp) is not str or len(stamp) > 64:
+        return None
+    try:
+        moment = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo is not None else None
+
+
+_FROM_CONTEXT: Mapping[str, Callable[[Invocation], Any]] = {
+    "context": _context,
+    "principal": _principal,
+    "session": _text_of("sessionId"),
+    "trace": _text_of("traceId"),
+    "now": _now,
+}

@@ -1,0 +1,210 @@
+"""How the interceptors of one event and phase run together, and what comes of it.
+
+The algorithm is written once, without I/O: `run_chain` yields the calls to make and is sent
+their outcomes.  One driver answers them in process (`Snapshot.decide`), another over MCP
+sessions; both run through the same lines.  Source: SEP-2624 "Execution model".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from policyd import wire
+from policyd.errors import Cause
+from policyd.model import (
+    Descriptor,
+    Direction,
+    Failure,
+    Finding,
+    Invocation,
+    Kind,
+    Mode,
+    MutationResult,
+    Outcome,
+    Phase,
+    ValidationResult,
+)
+
+
+class Status(StrEnum):
+    """How a chain ended, as the SEP spells it."""
+
+    SUCCESS = "success"
+    VALIDATION_FAILED = "validation_failed"
+    MUTATION_FAILED = "mutation_failed"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An invocation that the driver of a chain has to make."""
+
+    descriptor: Descriptor
+    payload: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a chain came to.
+
+    payload: after all mutators when the status is success, else as it came.
+    culprit: the outcome that stopped the chain, or None.
+    """
+
+    status: Status
+    payload: Any
+    outcomes: tuple[Outcome, ...]
+    culprit: Outcome | None = None
+
+
+ChainRun = Generator[tuple[Call, ...], tuple[Outcome, ...], Verdict]
+"""Yields calls that may be made at once; is sent their outcomes in the same order."""
+
+
+def direction_of(invocation: Invocation) -> Direction:
+    """The direction given, else the one of the phase: a request is received, a response sent."""
+    if invocation.direction is not None:
+        return invocation.direction
+    return Direction.RECEIVING if invocation.phase == Phase.REQUEST else Direction.SENDING
+
+
+def ordered(descriptors: Sequence[Descriptor], kind: Kind) -> tuple[Descriptor, ...]:
+    """The interceptors of one kind in the order they run: mutators by priority, then name."""
+    chosen = [descriptor for descriptor in descriptors if descriptor.kind is kind]
+    if kind is Kind.MUTATION:
+        chosen.sort(key=lambda descriptor: (descriptor.priority, descriptor.name))
+    return tuple(chosen)
+
+
+def run_chain(
+    validators: Sequence[Descriptor],
+    mutators: Sequence[Descriptor],
+    direction: Direction,
+    payload: Any,
+) -> ChainRun:
+    """Run validators and mutators in the order of their trust boundary.
+
+    Receiving: validate what came, then mutate.  Sending: mutate, then validate what goes.
+    All validators run even when one objects; mutations count all or none.
+    """
+    outcomes: list[Outcome] = []
+    current = payload
+    for kind in _STAGES[direction]:
+        if kind is Kind.VALIDATION:
+            culprit = yield from _validate(validators, current, outcomes)
+        else:
+            current, culprit = yield from _mutate(mutators, current, outcomes)
+        if culprit is not None:
+            return Verdict(_status(kind, culprit), payload, tuple(outcomes), culprit)
+    return Verdict(Status.SUCCESS, current, tuple(outcomes))
+
+
+_STAGES = {
+    Direction.RECEIVING: (Kind.VALIDATION, Kind.MUTATION),
+    Direction.SENDING: (Kind.MUTATION, Kind.VALIDATION),
+}
+
+
+def _validate(
+    validators: Sequence[Descriptor], payload: Any, outcomes: list[Outcome]
+) -> Generator[tuple[Call, ...], tuple[Outcome, ...], Outcome | None]:
+    if not validators:
+        return None
+    answers = yield tuple(Call(descriptor, payload) for descriptor in validators)
+    outcomes += answers
+    stops = [a for d, a in zip(validators, answers, strict=True) if _stops(d, a)]
+    # a verdict explains more than a failure does
+    stops.sort(key=lambda answer: isinstance(answer, Failure))
+    return stops[0] if stops else None
+
+
+def _mutate(
+    mutators: Sequence[Descriptor], payload: Any, outcomes: list[Outcome]
+) -> Generator[tuple[Call, ...], tuple[Outcome, ...], tuple[Any, Outcome | None]]:
+    for descriptor in mutators:
+        (answer,) = yield (Call(descriptor, payload),)
+        outcomes.append(answer)
+        if _stops(descriptor, answer):
+            return payload, answer
+        if isinstance(answer, MutationResult) and answer.modified:
+            payload = answer.payload
+    return payload, None
+
+
+def _stops(descriptor: Descriptor, outcome: Outcome) -> bool:
+    if descriptor.mode is Mode.AUDIT:
+        return False
+    if isinstance(outcome, Failure):
+        return not descriptor.fail_open
+    return isinstance(outcome, ValidationResult) and not outcome.valid
+
+
+def _status(kind: Kind, culprit: Outcome) -> Status:
+    if isinstance(culprit, Failure) and culprit.cause is Cause.DEADLINE:
+        return Status.TIMEOUT
+    return Status.VALIDATION_FAILED if kind is Kind.VALIDATION else Status.MUTATION_FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a whole set of policies says of one payload, made by one generation.
+
+    payload: what goes on when allowed; what came when not.
+    duration: seconds.
+    """
+
+    invocation: Invocation
+    verdict: Verdict
+    generation: str
+    duration: float = 0.0
+
+    @property
+    def allowed(self) -> bool:
+        """True when nothing stops the payload."""
+        return self.verdict.status is Status.SUCCESS
+
+    @property
+    def status(self) -> Status:
+        """How the chain ended."""
+        return self.verdict.status
+
+    @property
+    def payload(self) -> Any:
+        """The payload afterwards, in the envelope that it came in."""
+        return self.verdict.payload
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """What each interceptor said, in the order they ran."""
+        return self.verdict.outcomes
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What enforcing policies found, errors first."""
+        return self._found(audited=False)
+
+    @property
+    def audited(self) -> tuple[Finding, ...]:
+        """What policies in audit mode found, errors first."""
+        return self._found(audited=True)
+
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The interceptors that could not be evaluated."""
+        return tuple(outcome for outcome in self.outcomes if isinstance(outcome, Failure))
+
+    def to_json(self) -> dict[str, Any]:
+        """The SEP's ChainExecutionResult, with `allowed` and `generation` added."""
+        return wire.chain_result_to_json(self)
+
+    def _found(self, *, audited: bool) -> tuple[Finding, ...]:
+        found = [
+            finding
+            for outcome in self.outcomes
+            if isinstance(outcome, ValidationResult) and outcome.audited is audited
+            for finding in outcome.findings
+        ]
+        return tuple(sorted(found, key=lambda finding: finding.severity.rank))

@@ -1,0 +1,34 @@
+"""The snapshot in force.  Knows nothing of files, transports or waiting."""
+
+from __future__ import annotations
+
+from policyd.chain import Decision
+from policyd.model import Invocation
+from policyd.snapshot import Snapshot
+
+
+class Engine:
+    """Holds the snapshot in force."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._current = snapshot
+
+    @property
+    def current(self) -> Snapshot:
+        """The snapshot in force now.  Read it once per request and keep it."""
+        return self._current
+
+    def install(self, snapshot: Snapshot) -> None:
+        """Put *snapshot* in force.
+
+        One assignment is the whole swap: requests already running keep the snapshot they
+        read, later ones read this one.
+        """
+        self._current = snapshot
+
+    def decide(self, invocation: Invocation) -> Decision:
+        """What the snapshot in force says of *invocation*.
+
+        Raises InvocationError as `Snapshot.decide` does.
+        """
+        return self._current.decide(invocation)

@@ -1,0 +1,48 @@
+"""The JSON-RPC envelope that some invokers leave around a payload.
+
+SEP-2624 shows both forms; every SDK sends the bare one.  Policies always see the bare
+params or result, and what is sent back has the shape that came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_REQUEST_KEYS = frozenset({"jsonrpc", "id", "method", "params"})
+_RESPONSE_KEYS = frozenset({"jsonrpc", "id", "result"})
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A payload taken out of what came.
+
+    `payload` is the bare params or result; `member` is the envelope's key that held it
+    (`params` or `result`), or None where the payload came bare.
+    """
+
+    payload: Any
+    member: str | None
+    _outer: Mapping[str, Any] | None = None
+
+    def wrap(self, payload: Any) -> Any:
+        """*payload* in the shape that came in; what came is not changed."""
+        if self.member is None or self._outer is None:
+            return payload
+        return {**self._outer, self.member: payload}
+
+
+def unwrap(event: str, phase: str, payload: Any) -> Envelope:
+    """Take the bare payload out of its envelope, if it has one.
+
+    Only an object that consists of JSON-RPC members alone counts as an envelope, so that no
+    argument written by a model can pass for one.
+    """
+    if type(payload) is not dict:
+        return Envelope(payload, None)
+    if phase == "request" and payload.get("method") == event and payload.keys() <= _REQUEST_KEYS:
+        return Envelope(payload.get("params"), "params", payload)
+    if phase == "response" and "result" in payload and payload.keys() <= _RESPONSE_KEYS:
+        return Envelope(payload["result"], "result", payload)
+    return Envelope(payload, None)

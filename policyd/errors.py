@@ -1,0 +1,72 @@
+"""The exceptions of policyd.
+
+A mistake in a policy is a `Diagnostic`, a value; only `load` turns a list of them into
+`PolicyError`.  A mistake of the caller is an `InvocationError`.  A rule that cannot be
+evaluated is an `EvaluationError`, and what it means is decided by fail-open or fail-closed.
+Anything else that is raised is our own mistake.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+from policyd.diagnostics import Diagnostic, render
+
+
+class PolicydError(Exception):
+    """Base of all exceptions that policyd raises on purpose."""
+
+
+class PolicyError(PolicydError):
+    """The policies do not compile.
+
+    `diagnostics` holds every mistake, sorted; `str()` prints them with excerpts.
+    """
+
+    def __init__(
+        self, diagnostics: tuple[Diagnostic, ...], texts: Mapping[str, str] | None = None
+    ) -> None:
+        self.diagnostics = diagnostics
+        self._texts = dict(texts or {})
+        super().__init__(diagnostics)
+
+    def __str__(self) -> str:
+        return "\n".join(render(d, self._texts.get(d.span.file)) for d in self.diagnostics)
+
+
+class InvocationError(PolicydError):
+    """The caller asked for something impossible.
+
+    `code` is a JSON-RPC error code, `data` the error's data member; neither ever holds a
+    part of the payload.
+    """
+
+    def __init__(self, code: int, message: str, data: Mapping[str, Any] | None = None) -> None:
+        self.code = code
+        self.message = message
+        self.data = dict(data or {})
+        super().__init__(message)
+
+
+class Cause(StrEnum):
+    """Why a rule could not be evaluated."""
+
+    ERROR = "error"
+    BUDGET = "budget"
+    DEADLINE = "deadline"
+
+
+class EvaluationError(PolicydError):
+    """A rule could not be evaluated.  Unknown is never a pass.
+
+    `reason` names parts of the policy only, never of the payload, so it may be logged.
+    `offset` is where in the text of the expression it happened (code points from 0), or None.
+    """
+
+    def __init__(self, reason: str, cause: Cause = Cause.ERROR, offset: int | None = None) -> None:
+        self.reason = reason
+        self.cause = cause
+        self.offset = offset
+        super().__init__(reason)

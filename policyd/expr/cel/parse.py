@@ -1,0 +1,291 @@
+"""From the text of an expression to its tree.
+
+Knows cel-python's grammar (`cel.lark`, read as a file beside that package, which is not
+imported: that would take 170 ms and change the recursion limit) and lark, which turns it into
+an LALR parser; how a phrase becomes a node; and what was probably meant where the grammar does
+not go on.  Knows no name and no function: those are for `check`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import lark
+
+from policyd.expr.cel.lex import BYTES, LITERALS, MAX_DEPTH, NAME, SPLIT, STRING, Lexer, Word
+from policyd.expr.cel.tree import (
+    And,
+    Binary,
+    Call,
+    Conditional,
+    Index,
+    ListLiteral,
+    Literal,
+    MapLiteral,
+    Name,
+    Negate,
+    Node,
+    Not,
+    Or,
+    Select,
+    walk,
+)
+from policyd.expression import Flaw
+
+
+def parse(text: str) -> Node | tuple[Flaw, ...]:
+    """The tree of *text*, or what is wrong with it.
+
+    Takes time linear in the text and does not recurse, whatever the text.
+    """
+    lexer = Lexer(text)
+    lexer.run()
+    if lexer.flaws:
+        return tuple(lexer.flaws)
+    try:
+        root = _tree(lexer.words)
+    except lark.UnexpectedToken as error:
+        return (_unexpected(lexer.words, error.token),)
+    except _Refused as refused:
+        return (refused.flaw,)
+    for node, depth in walk(root):
+        if depth > MAX_DEPTH:
+            text = f"an expression nests at most {MAX_DEPTH} deep"
+            return (Flaw("cel-too-deep", text, node.offset, node.length, SPLIT),)
+    return root
+
+
+def _tree(words: list[Word]) -> Node:
+    parser, names = _parser()
+    state: Any = parser.parse_interactive()  # of a token it reads nothing but the type
+    for word in words:
+        word.type = names.get(word.type, word.type)
+        state.feed_token(word)
+    root: Node = state.feed_token(Word("$END", "", 0))
+    return root
+
+
+@cache
+def _parser() -> tuple[lark.Lark, dict[str, str]]:
+    """The parser, and the grammar's names of operators and brackets.
+
+    Measured: about 200 ms, once in a process, nearly all of it for lark's LALR tables.
+    """
+    package = importlib.util.find_spec("celpy")
+    assert package is not None, "cel-python is a dependency"
+    assert package.origin is not None, "cel-python is a package"
+    grammar = Path(package.origin).with_name("cel.lark").read_text("utf-8")
+    parser = lark.Lark(
+        grammar,
+        parser="lalr",
+        lexer="basic",  # the cheapest to build; it never runs, words come from `lex`
+        start="expr",
+        keep_all_tokens=True,
+        maybe_placeholders=False,
+        transformer=_Builder(),
+    )
+    names = {
+        terminal.pattern.value: terminal.name
+        for terminal in parser.terminals
+        if terminal.pattern.type == "str"
+    }
+    return parser, names
+
+
+_Parts = list[Any]
+"""What lark hands over for one phrase: its words, and what its inner phrases became."""
+
+
+class _Refused(Exception):
+    """A phrase of the grammar that is not part of our language."""
+
+    def __init__(self, flaw: Flaw) -> None:
+        self.flaw = flaw
+        super().__init__(flaw)
+
+
+def _first(self: object, parts: _Parts) -> Any:
+    return parts[0]
+
+
+def _operation(self: object, parts: _Parts) -> Any:
+    """A phrase with an operator on its left: `[[left, word], right]`, or only one part."""
+    if len(parts) == 1:
+        return parts[0]
+    (left, word), right = parts
+    return Binary(word.offset, len(word.text), word.text, left, right)
+
+
+def _started(self: object, parts: _Parts) -> _Parts:
+    """The left half of an operation, `[left, word]`."""
+    return parts
+
+
+class _Builder:
+    """One method for each phrase of the grammar, named after it."""
+
+    primary = member = unary_not = unary_neg = _first
+    relation = addition = multiplication = _operation
+    relation_lt = relation_le = relation_gt = relation_ge = _started
+    relation_eq = relation_ne = relation_in = _started
+    addition_add = addition_sub = _started
+    multiplication_mul = multiplication_div = multiplication_mod = _started
+
+    def expr(self, parts: _Parts) -> Node:
+        if len(parts) == 1:
+            return _node(parts[0])
+        condition, word, then, _, otherwise = parts
+        return Conditional(word.offset, 1, condition, then, otherwise)
+
+    def conditionalor(self, parts: _Parts) -> Node:
+        if len(parts) == 1:
+            return _node(parts[0])
+        left, word, right = parts
+        if isinstance(left, Or):
+            return Or(left.offset, 2, (*left.operands, right))
+        return Or(word.offset, 2, (left, right))
+
+    def conditionaland(self, parts: _Parts) -> Node:
+        if len(parts) == 1:
+            return _node(parts[0])
+        left, word, right = parts
+        if isinstance(left, And):
+            return And(left.offset, 2, (*left.operands, right))
+        return And(word.offset, 2, (left, right))
+
+    def unary(self, parts: _Parts) -> Node:
+        if len(parts) == 1:
+            return _node(parts[0])
+        word, operand = parts
+        kind = Not if word.text == "!" else Negate
+        return kind(word.offset, 1, operand)
+
+    def member_dot(self, parts: _Parts) -> Node:
+        operand, _, word = parts
+        return Select(word.offset, len(word.text), operand, word.text)
+
+    def member_dot_arg(self, parts: _Parts) -> Node:
+        word = parts[2]
+        return Call(word.offset, len(word.text), word.text, parts[0], _arguments(parts))
+
+    def member_index(self, parts: _Parts) -> Node:
+        operand, word, index, _ = parts
+        return Index(word.offset, 1, operand, index)
+
+    def member_object(self, parts: _Parts) -> Node:
+        help = "a map is written {'key': value}, without a name before it"
+        word = parts[1]
+        raise _Refused(Flaw("cel-syntax", "messages cannot be made here", word.offset, 1, help))
+
+    def dot_ident_arg(self, parts: _Parts) -> Node:
+        return Call(parts[1].offset, len(parts[1].text), parts[1].text, None, _arguments(parts))
+
+    def ident_arg(self, parts: _Parts) -> Node:
+        return Call(parts[0].offset, len(parts[0].text), parts[0].text, None, _arguments(parts))
+
+    def dot_ident(self, parts: _Parts) -> Node:
+        return Name(parts[1].offset, len(parts[1].text), parts[1].text, absolute=True)
+
+    def ident(self, parts: _Parts) -> Node:
+        return Name(parts[0].offset, len(parts[0].text), parts[0].text)
+
+    def paren_expr(self, parts: _Parts) -> Node:
+        return _node(parts[1])
+
+    def list_lit(self, parts: _Parts) -> Node:
+        items = parts[1] if len(parts) == 3 else ()
+        return ListLiteral(parts[0].offset, 1, items)
+
+    def map_lit(self, parts: _Parts) -> Node:
+        entries = parts[1] if len(parts) == 3 else ()
+        return MapLiteral(parts[0].offset, 1, entries)
+
+    def exprlist(self, parts: _Parts) -> tuple[Node, ...]:
+        return tuple(parts[::2])
+
+    def mapinits(self, parts: _Parts) -> tuple[tuple[Node, Node], ...]:
+        return tuple(zip(parts[::4], parts[2::4], strict=True))
+
+    def fieldinits(self, parts: _Parts) -> None:
+        """Of messages, which are refused."""
+
+    def literal(self, parts: _Parts) -> Node:
+        word = parts[0]
+        return Literal(word.offset, len(word.text), word.value)
+
+
+def _node(part: Any) -> Node:
+    assert isinstance(part, Node)
+    return part
+
+
+def _arguments(parts: _Parts) -> tuple[Node, ...]:
+    """The arguments of a call, whose last word is the closing bracket."""
+    found = parts[-2]
+    return found if isinstance(found, tuple) else ()
+
+
+def _unexpected(words: list[Word], word: Word) -> Flaw:
+    """The flaw for the first word that no phrase goes on with."""
+    if not words:
+        return Flaw("cel-syntax", "the expression is empty", 0, 0)
+    place = next((i for i, other in enumerate(words) if other is word), len(words))
+    before = words[place - 1] if place else None
+    help: str | None
+    slip = _operator_slip(before, word)
+    if slip is not None:
+        word, help = slip
+        text = f"`{word.text}` is not an operator"
+    elif place == len(words):
+        word = words[-1]
+        text, help = f"the expression ends after `{_shown(word)}`", _ending_help(word)
+    else:
+        text, help = f"`{_shown(word)}` is not expected here", _phrase_help(before, word)
+        if before is not None and not _is_operand(word):
+            text += f", after `{_shown(before)}`"
+    return Flaw("cel-syntax", text, word.offset, len(word.text), help)
+
+
+def _operator_slip(before: Word | None, word: Word) -> tuple[Word, str] | None:
+    """The word that stands for an operator in other languages, and advice."""
+    if before is not None and before.text in ("not", "NOT") and _is_operand(word):
+        return before, "write `!`"
+    if word.text in ("not", "NOT"):
+        return word, "write `!(a in b)`"
+    operator = _WORDS_FOR_OPERATORS.get(word.text)
+    return None if operator is None else (word, f"write `{operator}`")
+
+
+_WORDS_FOR_OPERATORS = {"and": "&&", "AND": "&&", "or": "||", "OR": "||"}
+
+
+def _ending_help(last: Word) -> str:
+    if last.text == "?" or _is_operand(last):
+        return "a choice is written `condition ? value : other value`"
+    return f"add what follows `{last.text}`, or remove it"
+
+
+def _phrase_help(before: Word | None, word: Word) -> str | None:
+    if before is None:
+        return None
+    if before.text == "." and word.text in ("in", "true", "false", "null"):
+        return f"write `['{word.text}']` for this key"
+    if before.type in _TEXTS and _is_operand(word):
+        return "a quote inside of a string is written with a backslash, or an operator is missing"
+    if _is_operand(before) and _is_operand(word):
+        return "an operator is missing before it"
+    return None
+
+
+_TEXTS = frozenset({STRING, BYTES})
+
+
+def _is_operand(word: Word) -> bool:
+    return word.type in LITERALS or word.type == NAME
+
+
+def _shown(word: Word) -> str:
+    return word.text if len(word.text) <= 24 else f"{word.text[:24]}..."

@@ -1,0 +1,73 @@
+"""A compiled expression: the fast path, and the exact path behind it.
+
+Knows when which of the two runs, and that nothing but EvaluationError comes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum, auto
+from typing import Any
+
+from policyd.errors import Cause, EvaluationError
+from policyd.expr.cel.check import Checked
+from policyd.expr.cel.generate import generate
+from policyd.expr.cel.interpret import Frame, interpret
+from policyd.expr.cel.values import boolean
+from policyd.expression import Budget
+
+
+class Result(Enum):
+    """What the value of an expression is wanted for."""
+
+    ANY = auto()
+    BOOL = auto()
+    TEXT = auto()
+
+
+class Program:
+    """A compiled expression.
+
+    text: as written.
+    free: the keys of the activation that it reads; `variables.NAME` for a variable.
+    Safe to call from several threads at once.
+    """
+
+    __slots__ = ("_boolean", "_exact", "_fast", "_offset", "_slots", "free", "text")
+
+    def __init__(self, text: str, checked: Checked, result: Result) -> None:
+        self.text = text
+        self.free = checked.free
+        self._boolean = result is Result.BOOL
+        self._offset = checked.root.offset
+        self._slots = checked.slots
+        self._exact = interpret(checked.root)
+        self._fast = generate(checked.root, boolean=self._boolean)
+
+    def __call__(self, activation: Mapping[str, Any], budget: Budget) -> Any:
+        """The value for *activation*; exactly a bool where that was asked for.
+
+        Raises EvaluationError, and nothing else.  Its offset is that of the part that failed.
+        """
+        if self._fast is not None:
+            try:
+                return self._fast(activation, budget)
+            except EvaluationError as error:
+                if error.cause is not Cause.ERROR:
+                    raise
+            except Exception:  # whatever it is, the exact path decides what it means
+                pass
+        return self._decide(activation, budget)
+
+    def _decide(self, activation: Mapping[str, Any], budget: Budget) -> Any:
+        try:
+            value = self._exact(Frame(activation, budget, self._slots))
+            return boolean(value) if self._boolean else value
+        except EvaluationError as error:
+            if error.offset is None and error.cause is Cause.ERROR:
+                error.offset = self._offset
+            raise
+        except RecursionError:
+            raise EvaluationError("a value is nested too deep") from None
+        except MemoryError:
+            raise EvaluationError("a value is too large", Cause.BUDGET) from None

@@ -1,0 +1,108 @@
+"""Messages with `{{ ... }}`: text around CEL expressions.
+
+Knows how a value is printed so that it cannot harm: short, one line, and without anything
+in it that a secret detector finds.  A part that cannot be evaluated is printed as `?`: a
+message never changes an outcome.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from policyd.detectors import scanner
+from policyd.errors import EvaluationError
+from policyd.expr.cel import Program, Result, compile_cel
+from policyd.expression import Budget, Flaw, Scope
+
+MAX_PART = 200
+"""Code points of one printed value; more are cut."""
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A compiled message: texts and programs in turn."""
+
+    parts: tuple[str | Program, ...]
+
+    def __call__(self, activation: Mapping[str, Any], budget: Budget) -> str:
+        """The message for this activation.  Never raises for a part that errs."""
+        if len(self.parts) == 1 and isinstance(self.parts[0], str):
+            return self.parts[0]
+        return "".join(
+            part if isinstance(part, str) else _printed(part, activation, budget)
+            for part in self.parts
+        )
+
+
+def compile_template(text: str, scope: Scope) -> Template | tuple[Flaw, ...]:
+    """Compile a message, or say what is wrong in it."""
+    parts: list[str | Program] = []
+    flaws: list[Flaw] = []
+    position = 0
+    while (start := text.find("{{", position)) >= 0:
+        end = _closing(text, start + 2)
+        if end < 0:
+            help = "close it with `}}`"
+            flaws.append(
+                Flaw("unclosed-part", "`{{` opens an expression that does not end", start, 2, help)
+            )
+            break
+        parts.append(text[position:start])
+        compiled = compile_cel(text[start + 2 : end], scope, Result.ANY)
+        if isinstance(compiled, Program):
+            parts.append(compiled)
+        else:
+            flaws += [replace(flaw, offset=flaw.offset + start + 2) for flaw in compiled]
+        position = end + 2
+    if flaws:
+        return tuple(flaws)
+    parts.append(text[position:])
+    return Template(tuple(part for part in parts if part != "") or ("",))
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the `}}` stands that ends the expression which begins at *start*, or -1.
+
+    Text in quotes does not count, so a string may hold `}}`.
+    """
+    quote = ""
+    position = start
+    while position < len(text):
+        char = text[position]
+        if quote:
+            if char == "\\":
+                position += 1
+            elif char == quote:
+                quote = ""
+        elif char in "'\"":
+            quote = char
+        elif text.startswith("}}", position) and not text.startswith("}}}", position):
+            return position
+        position += 1
+    return -1
+
+
+def _printed(program: Program, activation: Mapping[str, Any], budget: Budget) -> str:
+    try:
+        return printable(program(activation, budget))
+    except EvaluationError:
+        return "?"
+
+
+def printable(value: Any) -> str:
+    """*value* as a message may show it: cut, on one line, without secrets."""
+    text = value if isinstance(value, str) else _json(value)
+    text = text[: 20 * MAX_PART]
+    for match in reversed(scanner(("secrets",)).find(text)):
+        text = f"{text[: match.start]}[{match.detector}]{text[match.end :]}"
+    shown = "".join(char if char.isprintable() else " " for char in text[:MAX_PART])
+    return shown if len(text) <= MAX_PART else shown + "..."
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return "?"

@@ -1,0 +1,183 @@
+"""Interceptors: compiled policies that judge a payload (validators) or change it (mutators).
+
+Knows what the outcome of a policy's rules means (design section 5).  Does no I/O; the only
+clock it reads is the monotonic one that its deadline is measured on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from policyd.activation import Activation
+from policyd.errors import EvaluationError
+from policyd.expr.shape import Shape
+from policyd.expression import Budget, Expression
+from policyd.model import (
+    Change,
+    Descriptor,
+    Failure,
+    Finding,
+    Invocation,
+    Mode,
+    MutationResult,
+    Outcome,
+    Phase,
+    ValidationResult,
+)
+from policyd.rules import Check, Step
+from policyd.site import holds
+
+STEP_BUDGET = 1_000_000
+"""Steps of one invocation of one interceptor, over all its rules."""
+
+DEFAULT_TIMEOUT = 1.0
+"""Seconds that one invocation of one interceptor may take unless its policy says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What decides whether a policy has something to say about a payload.
+
+    tools: a test on the tool's name, or None for every tool; when: the precondition.
+    """
+
+    tools: Callable[[str], bool] | None = None
+    when: Expression | None = None
+
+    def admits(self, activation: Activation, budget: Budget) -> bool:
+        """True when the rules are to be evaluated.  Raises EvaluationError where it cannot tell."""
+        if self.tools is not None and not self.tools(activation["tool"]):
+            return False
+        return self.when is None or holds(self.when, activation, budget)
+
+
+@dataclass(frozen=True, slots=True)
+class Interceptor:
+    """What validators and mutators have in common.
+
+    where: `file:line:column` of the policy, for the log.
+    """
+
+    descriptor: Descriptor
+    guard: Guard
+    variables: Mapping[str, Expression]
+    config_shape: Shape | None
+    where: str
+
+    def run(
+        self, invocation: Invocation, shared: Mapping[str, Any], deadline: float | None = None
+    ) -> Outcome:
+        """What this interceptor says of one payload.
+
+        *shared* is what `shared_values` gave for the bare payload; *deadline* a monotonic time
+        that ends the evaluation earlier than the policy's own timeout.
+        """
+        started = time.monotonic()
+        budget = Budget(STEP_BUDGET, self._deadline(started, invocation.timeout, deadline))
+        activation = Activation(shared, invocation, budget, self.variables)
+        if self.config_shape is not None:
+            activation["config"] = self._config(invocation)
+        outcome = self._outcome(activation, budget, Phase(invocation.phase))
+        return replace(outcome, duration=time.monotonic() - started)
+
+    def _outcome(self, activation: Activation, budget: Budget, phase: Phase) -> Outcome:
+        raise NotImplementedError
+
+    def _deadline(self, started: float, asked: float | None, outer: float | None) -> float:
+        own = DEFAULT_TIMEOUT if self.descriptor.timeout is None else self.descriptor.timeout
+        allowed = own if asked is None else min(own, asked)
+        return started + allowed if outer is None else min(started + allowed, outer)
+
+    def _config(self, invocation: Invocation) -> dict[str, Any]:
+        """The config as sent, over the defaults that the schema's properties name."""
+        schema = self.descriptor.config_schema or {}
+        properties = schema.get("properties", {})
+        defaults = {k: v["default"] for k, v in properties.items() if "default" in v}
+        return {**defaults, **invocation.config.get(self.descriptor.name, {})}
+
+    @property
+    def _audited(self) -> bool:
+        return self.descriptor.mode is Mode.AUDIT
+
+
+@dataclass(frozen=True, slots=True)
+class Validator(Interceptor):
+    """A policy that judges: every rule is evaluated, every finding told."""
+
+    checks: tuple[Check, ...]
+
+    def _outcome(self, activation: Activation, budget: Budget, phase: Phase) -> Outcome:
+        findings: list[Finding] = []
+        unknown: EvaluationError | None = None
+        try:
+            checks = self.checks if self.guard.admits(activation, budget) else ()
+        except EvaluationError as error:
+            checks, unknown = (), error
+        for check in checks:
+            try:
+                findings += check(activation, budget)
+            except EvaluationError as error:
+                # every rule runs even after one that cannot be evaluated: a finding of
+                # severity error is a firm answer whatever the others would have said
+                unknown = unknown or error
+        findings.sort(key=lambda finding: finding.severity.rank)
+        return self._judge(tuple(findings), unknown, phase)
+
+    def _judge(
+        self, findings: tuple[Finding, ...], unknown: EvaluationError | None, phase: Phase
+    ) -> Outcome:
+        blocked = bool(findings) and findings[0].severity.rank == 0
+        if unknown is not None and not blocked and not self._audited:
+            return _failure(self, unknown, phase)
+        return ValidationResult(
+            interceptor=self.descriptor.name,
+            phase=phase,
+            valid=self._audited or not blocked,
+            findings=findings,
+            audited=self._audited,
+            failure=None if unknown is None else _reason(self, unknown),
+            cause=None if unknown is None else unknown.cause,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Mutator(Interceptor):
+    """A policy that changes: its step is applied as a whole or not at all."""
+
+    step: Step
+
+    def _outcome(self, activation: Activation, budget: Budget, phase: Phase) -> Outcome:
+        payload = activation["payload"]
+        changed = payload
+        changes: tuple[Change, ...] = ()
+        unknown: EvaluationError | None = None
+        try:
+            if self.guard.admits(activation, budget):
+                changed, changes = self.step(payload, activation, budget)
+        except EvaluationError as error:
+            if not self._audited:
+                return _failure(self, error, phase)
+            changed, unknown = payload, error
+        return MutationResult(
+            interceptor=self.descriptor.name,
+            phase=phase,
+            modified=bool(changes) and not self._audited,
+            payload=payload if self._audited or not changes else changed,
+            changes=changes,
+            audited=self._audited,
+            failure=None if unknown is None else _reason(self, unknown),
+            cause=None if unknown is None else unknown.cause,
+        )
+
+
+def _failure(interceptor: Interceptor, error: EvaluationError, phase: Phase) -> Failure:
+    descriptor = interceptor.descriptor
+    reason = _reason(interceptor, error)
+    return Failure(descriptor.name, descriptor.kind, phase, error.cause, reason)
+
+
+def _reason(interceptor: Interceptor, error: EvaluationError) -> str:
+    return f"{interceptor.where}: {error.reason}"

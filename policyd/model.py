@@ -1,0 +1,215 @@
+"""What is asked and what is answered.
+
+Invocations, findings, and the three outcomes of one interceptor, in the words of SEP-2624.
+Knows no wire spelling (`wire` does), no policy file and no expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from policyd.errors import Cause
+from policyd.events import matches_event
+
+
+class Phase(StrEnum):
+    """Which half of an exchange a payload is: the request's params or the response's result."""
+
+    REQUEST = "request"
+    RESPONSE = "response"
+
+
+class Direction(StrEnum):
+    """Which way data crosses the trust boundary.
+
+    Receiving: validate, then mutate.  Sending: mutate, then validate.
+    """
+
+    RECEIVING = "receiving"
+    SENDING = "sending"
+
+
+class Mode(StrEnum):
+    """Whether an interceptor's outcome counts (enforce) or is only recorded (audit)."""
+
+    ENFORCE = "enforce"
+    AUDIT = "audit"
+
+
+class Severity(StrEnum):
+    """How bad a finding is.  Only an error blocks."""
+
+    ERROR = "error"
+    WARN = "warn"
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        """0 for error, 1 for warn, 2 for info: what findings are sorted by."""
+        return _RANKS[self]
+
+
+_RANKS = {Severity.ERROR: 0, Severity.WARN: 1, Severity.INFO: 2}
+
+
+class Kind(StrEnum):
+    """The type of an interceptor, as the SEP spells it."""
+
+    VALIDATION = "validation"
+    MUTATION = "mutation"
+
+
+@dataclass(frozen=True, slots=True)
+class Descriptor:
+    """What an interceptor says of itself in `interceptors/list`.
+
+    events: event names, `tools/*` or `*`, as the policy wrote them.
+    priority: int32, lower runs first; counts for mutators only.
+    timeout: seconds, or None for the engine's default.
+    config_schema: a JSON Schema for the `config` of an invocation, or None.
+    compat: `minProtocol` and `maxProtocol`, as written.
+    """
+
+    name: str
+    kind: Kind
+    events: tuple[str, ...]
+    phases: tuple[Phase, ...]
+    version: str | None = None
+    description: str | None = None
+    mode: Mode = Mode.ENFORCE
+    fail_open: bool = False
+    priority: int = 0
+    timeout: float | None = None
+    config_schema: Mapping[str, Any] | None = None
+    compat: Mapping[str, str] | None = None
+
+    def matches(self, event: str, phase: str) -> bool:
+        """True when the interceptor is hooked to this event and phase."""
+        return phase in self.phases and any(matches_event(e, event) for e in self.events)
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One payload at one moment, as an invoker presents it.
+
+    event: the JSON-RPC method, such as `tools/call`.
+    phase: `request` or `response`.
+    payload: the params of a request or the result of a response; plain JSON values, or the
+        `{method, params}` / `{jsonrpc, result}` envelope around them.  Never changed.
+    context: the SEP's invocation context as sent (`principal`, `traceId`, `sessionId`,
+        `timestamp`); asserted by the invoker, not authenticated.
+    config: values for interceptors that have a `configSchema`, by interceptor name.
+    direction: derived from the phase when None (a request is received, a response is sent).
+    timeout: seconds that the whole evaluation may take, or None for the policy's own limit.
+    now: the moment of the invocation; `context.timestamp`, else the clock, when None.
+    """
+
+    event: str
+    phase: Phase | str
+    payload: Any
+    context: Mapping[str, Any] = field(default_factory=dict)
+    config: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    direction: Direction | None = None
+    timeout: float | None = None
+    now: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong in a payload, found by one rule.
+
+    `path` is a JSON Pointer into the bare payload, or None.  No field ever holds text that
+    a detector matched.
+    """
+
+    interceptor: str
+    rule: str
+    severity: Severity
+    message: str
+    path: str | None = None
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One place of a payload that a mutator changed, without old or new value.
+
+    `rule` is the id of the rule, `path` a JSON Pointer, `detail` what was done
+    (`replace`, `redact`, ...), `detector` the detector that fired, `count` how often.
+    """
+
+    rule: str
+    path: str
+    detail: str
+    detector: str | None = None
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationResult:
+    """What a validator says.
+
+    `findings` are sorted, errors first.  `valid` is False only for an enforcing validator
+    with a finding of severity error.  `failure` is set where an auditing validator could
+    not be evaluated, or where an error finding outweighs a rule that could not; `cause` is
+    its class, the only part of it that a peer is told.
+    """
+
+    interceptor: str
+    phase: Phase
+    valid: bool
+    findings: tuple[Finding, ...] = ()
+    audited: bool = False
+    failure: str | None = None
+    cause: Cause | None = None
+    skipped: str | None = None
+    duration: float = 0.0
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst severity among the findings, or None without findings."""
+        return self.findings[0].severity if self.findings else None
+
+
+@dataclass(frozen=True, slots=True)
+class MutationResult:
+    """What a mutator made of the payload.
+
+    `payload` is the very object received when `modified` is False.  An auditing mutator
+    echoes the payload, says `modified=False`, and lists in `changes` what it would change.
+    """
+
+    interceptor: str
+    phase: Phase
+    modified: bool
+    payload: Any
+    changes: tuple[Change, ...] = ()
+    audited: bool = False
+    failure: str | None = None
+    cause: Cause | None = None
+    skipped: str | None = None
+    duration: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An interceptor that could not do its work.  Fail-open or fail-closed decides.
+
+    `reason` is for the log and for people who own the policies; it names places in policy
+    files and never a part of the payload.
+    """
+
+    interceptor: str
+    kind: Kind
+    phase: Phase
+    cause: Cause
+    reason: str
+    duration: float = 0.0
+
+
+Outcome = ValidationResult | MutationResult | Failure
+"""What one interceptor answers."""

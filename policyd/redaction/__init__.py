@@ -1,0 +1,178 @@
+"""Redacts documents: by what a text holds, or by place.
+
+Knows the strategies, how several redactions of one text come together, and the report of what
+was changed.  Knows no policy file: `rules/redact` compiles one into what is here.
+
+Redacting twice is redacting once, and what nothing was found in stays the very same object.
+A text is searched as it stands: JSON or encodings within it are not undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from policyd.expression import Budget
+from policyd.model import Change
+from policyd.pattern import Pattern
+from policyd.pointer import Place, PointerPattern
+from policyd.redaction.strategy import (
+    Found,
+    Hash,
+    Literal,
+    Mask,
+    Remove,
+    Strategy,
+    canonical,
+    mask_flaw,
+    redact_text,
+    redact_value,
+)
+from policyd.redaction.walk import DETAIL, HIDDEN, Rewritten, places_of, safe_pointer, walk_strings
+
+__all__ = [
+    "DETAIL",
+    "HIDDEN",
+    "Found",
+    "Hash",
+    "Literal",
+    "Mask",
+    "PathRedaction",
+    "Remove",
+    "Rewritten",
+    "Strategy",
+    "TextRedaction",
+    "canonical",
+    "mask_flaw",
+    "pattern_finder",
+    "places_of",
+    "redact_places",
+    "redact_text",
+    "redact_texts",
+    "redact_value",
+    "safe_pointer",
+    "walk_strings",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TextRedaction:
+    """What to find in every text, and what becomes of it.
+
+    rule: named in the changes.
+    find: `Scanner.find`, or a `pattern_finder`.
+    keys: whether map keys are texts too.  They should be for what only secrets look like; a
+        pattern of ordinary words would rename the members that a protocol is made of.
+    """
+
+    rule: str
+    find: Callable[[str, Budget], Sequence[Found]]
+    replace: Strategy
+    keys: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PathRedaction:
+    """Whole values to redact by their place.  `rule` is named in the changes."""
+
+    rule: str
+    pattern: PointerPattern
+    replace: Strategy
+
+
+def pattern_finder(pattern: Pattern, group: int = 0) -> Callable[[str, Budget], Sequence[Found]]:
+    """What finds *group* in each match of *pattern*; each match costs a step of the budget."""
+
+    def find(text: str, budget: Budget) -> list[Found]:
+        found: list[Found] = []
+        for start, end in pattern.iter_spans(text, group):
+            budget.spend(1)
+            found.append((start, end, None))
+        return found
+
+    return find
+
+
+def redact_texts(
+    document: Any, redactions: Sequence[TextRedaction], budget: Budget
+) -> tuple[Any, tuple[Change, ...]]:
+    """*document* with what any of *redactions* finds in its texts replaced, and where.
+
+    All look at the text as it came.  Stretches that overlap become one, which covers them all
+    and is replaced as the redaction that comes first says; among its own, the longest names
+    the detector.  The document is the same object when nothing was found.  Raises
+    EvaluationError when the budget is used up.
+    """
+    for_keys = [redaction for redaction in redactions if redaction.keys]
+
+    def change(text: str, is_key: bool) -> Rewritten | None:
+        return _redact(text, for_keys if is_key else redactions, budget)
+
+    return walk_strings(document, change, budget)
+
+
+def redact_places(document: Any, redaction: PathRedaction) -> tuple[Any, tuple[Change, ...]]:
+    """*document* with each value at the redaction's places replaced, and where.
+
+    Raises PointerError when the whole document would be removed.
+    """
+    changed: list[Place] = []
+
+    def change(value: Any, place: Place) -> Any:
+        new = redact_value(value, redaction.replace)
+        if new is not value:
+            changed.append(place)
+        return new
+
+    result = redaction.pattern.rewrite(document, change)
+    changes = (Change(redaction.rule, safe_pointer(place), DETAIL) for place in changed)
+    return result, tuple(changes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    start: int
+    end: int
+    rank: int
+    detector: str | None
+
+    @property
+    def claim(self) -> tuple[int, int, int]:
+        return self.rank, self.start - self.end, self.start
+
+
+def _redact(text: str, redactions: Sequence[TextRedaction], budget: Budget) -> Rewritten | None:
+    stretches = [
+        _Stretch(start, end, rank, detector)
+        for rank, redaction in enumerate(redactions)
+        for start, end, detector in redaction.find(text, budget)
+        if not redaction.replace.made(text[start:end])
+    ]
+    if not stretches:
+        return None
+    counts: dict[tuple[str, str | None], int] = {}
+    parts: list[str] = []
+    at = 0
+    for start, end, owner in _merged(stretches):
+        redaction = redactions[owner.rank]
+        parts += (text[at:start], redaction.replace.of(text[start:end], owner.detector))
+        at = end
+        source = (redaction.rule, owner.detector)
+        counts[source] = counts.get(source, 0) + 1
+    return "".join((*parts, text[at:])), counts
+
+
+def _merged(stretches: list[_Stretch]) -> Iterator[tuple[int, int, _Stretch]]:
+    """Stretches without overlap, from left to right, each with the one that decides on it."""
+    ordered = sorted(stretches, key=lambda stretch: stretch.start)
+    owner = ordered[0]
+    start, end = owner.start, owner.end
+    for stretch in ordered[1:]:
+        if stretch.start >= end:
+            yield start, end, owner
+            owner, start, end = stretch, stretch.start, stretch.end
+            continue
+        end = max(end, stretch.end)
+        owner = min(owner, stretch, key=lambda one: one.claim)
+    yield start, end, owner

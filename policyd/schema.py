@@ -1,0 +1,218 @@
+"""Documents against the published JSON Schemas, with diagnostics people can act on.
+
+Knows the shape of a policy file and of a case file.  Knows nothing of what the words mean:
+`policy` reads them, the rules compile them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from policyd.diagnostics import Report, Span, did_you_mean
+from policyd.document import Document
+from policyd.document import Path as DataPath
+
+
+@cache
+def schema_text(name: str) -> str:
+    """The text of a schema that policyd ships: `policy` or `case`.
+
+    A wheel carries them in the package; a source tree has them beside it.
+    """
+    file = f"{name}.v1.schema.json"
+    packaged = Path(__file__).parent / "_schemas" / file
+    beside = Path(__file__).parents[1] / "schemas" / file
+    return (packaged if packaged.exists() else beside).read_text(encoding="utf-8")
+
+
+def check_policy_document(document: Document, report: Report) -> None:
+    """Report everything in *document* that a policy file may not have."""
+    _check("policy", document, report)
+
+
+def check_case_document(document: Document, report: Report) -> None:
+    """Report everything in *document* that a case file may not have."""
+    _check("case", document, report)
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(json.loads(schema_text(name)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Breach:
+    """One way in which a document breaks the schema.
+
+    keyword: of JSON Schema; schema: the part that holds it; value: what is there.
+    """
+
+    keyword: str
+    schema: Mapping[str, Any]
+    value: Any
+    path: DataPath
+    document: Document
+    names: bool
+
+    @property
+    def span(self) -> Span:
+        return self.document.span(self.path)
+
+
+def _check(name: str, document: Document, report: Report) -> None:
+    for error in _validator(name).iter_errors(document.data):
+        assert isinstance(error.schema, Mapping)
+        breach = _Breach(
+            keyword=str(error.validator),
+            schema=error.schema,
+            value=error.instance,
+            path=tuple(error.absolute_path),
+            document=document,
+            names="propertyNames" in error.absolute_schema_path,
+        )
+        _DESCRIBE.get(breach.keyword, _other)(breach, report)
+
+
+def _unknown_fields(breach: _Breach, report: Report) -> None:
+    known = breach.schema.get("properties", {})
+    free = [name for name in known if name not in breach.value]
+    for key in _extra_keys(breach):
+        listed = ", ".join(f"`{name}`" for name in known)
+        report.error(
+            "unknown-field",
+            breach.document.key_span((*breach.path, key)),
+            f"unknown field `{key}`",
+            did_you_mean(key, free) or f"known here: {listed}",
+        )
+
+
+def _extra_keys(breach: _Breach) -> Iterator[str]:
+    known = breach.schema.get("properties", {})
+    extensions = "patternProperties" in breach.schema
+    for key in breach.value:
+        if key not in known and not (extensions and key.startswith("x-")):
+            yield key
+
+
+def _missing_fields(breach: _Breach, report: Report) -> None:
+    for key in breach.schema["required"]:
+        if key in breach.value:
+            continue
+        description = breach.schema.get("properties", {}).get(key, {}).get("description")
+        report.error("missing-field", _head(breach), f"`{key}` is missing", _advice(description))
+
+
+def _head(breach: _Breach) -> Span:
+    """The key of a mapping, or its first character: a whole mapping is no use to point at."""
+    span = breach.document.key_span(breach.path)
+    if span.end_line == span.line:
+        return span
+    return Span(span.file, span.line, span.column, span.line, span.column + 1)
+
+
+def _unknown_value(breach: _Breach, report: Report) -> None:
+    values = breach.schema.get("enum", [breach.schema.get("const")])
+    known = [json.dumps(value).strip('"') for value in values]
+    listed = ", ".join(f"`{value}`" for value in known)
+    written = _written(breach)
+    if breach.path == ("policyd",):
+        text = f"unknown format version {written}: this policyd reads {listed}"
+        report.error("unknown-version", breach.span, text)
+        return
+    help = did_you_mean(breach.value, known) if isinstance(breach.value, str) else None
+    text = f"{written} is not a value of `{_field(breach)}`: {listed}"
+    report.error("unknown-value", breach.span, text, help)
+
+
+def _wrong_type(breach: _Breach, report: Report) -> None:
+    wanted = breach.schema["type"]
+    kinds = [wanted] if isinstance(wanted, str) else list(wanted)
+    expected = " or ".join(_TYPE_WORDS[kind] for kind in kinds)
+    help = None
+    if "string" in kinds and isinstance(breach.value, (bool, int, float)):
+        help = "quote it to make it a text"
+    elif kinds == ["array"]:
+        help = "write a list: `[...]`, or one `- ` line for each"
+    text = f"`{_field(breach)}` must be {expected}, not {_found(breach)}"
+    report.error("wrong-type", breach.span, text, help)
+
+
+def _bad_text(breach: _Breach, report: Report) -> None:
+    help = breach.schema.get("errorMessage")
+    if breach.names:
+        span = breach.document.key_span((*breach.path, breach.value))
+        report.error("bad-value", span, f"{_written(breach)} is not a valid name", help)
+        return
+    text = f"{_written(breach)} is not a valid `{_field(breach)}`"
+    report.error("bad-value", breach.span, text, help)
+
+
+def _too_few(breach: _Breach, report: Report) -> None:
+    report.error(
+        "empty-value",
+        breach.document.key_span(breach.path),
+        f"`{_field(breach)}` is empty",
+        "what is empty would do nothing: fill it or leave it out",
+    )
+
+
+def _other(breach: _Breach, report: Report) -> None:
+    limit = breach.schema[breach.keyword]
+    text = f"{_written(breach)} breaks the limit `{breach.keyword}: {limit}`"
+    report.error("bad-value", breach.span, text, breach.schema.get("errorMessage"))
+
+
+_DESCRIBE: Mapping[str, Callable[[_Breach, Report], None]] = {
+    "additionalProperties": _unknown_fields,
+    "required": _missing_fields,
+    "enum": _unknown_value,
+    "const": _unknown_value,
+    "type": _wrong_type,
+    "pattern": _bad_text,
+    "minItems": _too_few,
+    "minLength": _too_few,
+    "minProperties": _too_few,
+}
+
+_TYPE_WORDS = {
+    "string": "a text",
+    "object": "a mapping",
+    "array": "a list",
+    "integer": "a whole number",
+    "boolean": "`true` or `false`",
+}
+
+
+def _found(breach: _Breach) -> str:
+    if breach.value is None:
+        return "empty"
+    return f"the text {_written(breach)}" if isinstance(breach.value, str) else _written(breach)
+
+
+def _written(breach: _Breach) -> str:
+    """The value in the author's own spelling, cut; a container in a word."""
+    if isinstance(breach.value, dict):
+        return "a mapping"
+    if isinstance(breach.value, list):
+        return "a list"
+    own = isinstance(breach.value, str)
+    text = breach.value if own else breach.document.written(breach.path)
+    return f"`{text if len(text) <= 40 else text[:37] + '...'}`"
+
+
+def _field(breach: _Breach) -> str:
+    names = [part for part in breach.path if isinstance(part, str)]
+    return names[-1] if names else "the file"
+
+
+def _advice(description: str | None) -> str | None:
+    if description is None:
+        return None
+    return description[0].lower() + description[1:].rstrip(".")

@@ -1,0 +1,98 @@
+"""Serving an engine over MCP: `interceptors/list` and `interceptor/invoke`.
+
+Knows which transport to run, beside the reloader, until a signal comes.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import anyio
+from anyio import TASK_STATUS_IGNORED, Event, create_task_group, open_signal_receiver
+from anyio.abc import TaskStatus
+
+from policyd.engine import Engine
+from policyd.reload import Reloader
+from policyd.server.http import BindError, bind, http_app, serve_http, url
+from policyd.server.methods import Methods
+from policyd.server.protocol import VERSION, build_server
+from policyd.server.readiness import readiness
+from policyd.server.stdio import serve_stdio
+from policyd.wire import Dialect
+
+__all__ = ["BindError", "serve"]
+
+logger = logging.getLogger(__name__)
+
+Transport = Callable[[], Coroutine[Any, Any, None]]
+
+
+def serve(
+    engine: Engine,
+    reloader: Reloader | None,
+    *,
+    http: tuple[str, int] | None = None,
+    stdio: bool = False,
+    dialect: Dialect = Dialect.UNIVERSAL,
+    names: Sequence[str] = (),
+) -> None:
+    """Serve *engine* until SIGTERM, SIGINT or, over stdio, the end of the input.
+
+    Serves over standard input and output when *stdio* is true, else over HTTP on *http*, a
+    host and a port (0 for any).  *names* are further host names that HTTP requests may use.
+    *reloader* runs beside the transport.  Returns when all is answered; raises BindError.
+
+    Logs go to standard error, unless logging is set up already.
+    """
+    if not logging.getLogger().handlers:
+        logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
+    server = build_server(Methods(engine, dialect))
+    stop = Event()
+    if stdio:
+        transport: Transport = partial(
+            serve_stdio, server, stop, on_ready=partial(_announce, engine, "stdio")
+        )
+    else:
+        listener = bind(*(http or ("127.0.0.1", 8765)))
+        app = http_app(server, lambda: readiness(engine, reloader, stopping=stop.is_set()), names)
+        on_ready = partial(_announce, engine, url(listener))
+        transport = partial(serve_http, app, listener, stop, on_ready=on_ready)
+    options = {"use_uvloop": find_spec("uvloop") is not None}
+    anyio.run(_run, transport, reloader, stop, backend_options=options)
+
+
+async def _run(transport: Transport, reloader: Reloader | None, stop: Event) -> None:
+    async with create_task_group() as group:
+        await group.start(_stop_on_signal, stop)
+        if reloader is not None:
+            group.start_soon(reloader.run)
+        await transport()
+        group.cancel_scope.cancel()
+
+
+async def _stop_on_signal(
+    stop: Event, *, task_status: TaskStatus[None] = TASK_STATUS_IGNORED
+) -> None:
+    with open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            stop.set()
+
+
+def _announce(engine: Engine, place: str) -> None:
+    snapshot = engine.current
+    count = len(snapshot.descriptors)
+    policies = "policy" if count == 1 else "policies"
+    logger.info(
+        "policyd %s serving %d %s (generation %s) on %s",
+        VERSION,
+        count,
+        policies,
+        snapshot.generation,
+        place,
+    )

@@ -1,0 +1,89 @@
+"""What this process has listed, so that chains which list once and cache stay covered.
+
+Knows generations, descriptors and the two catch-up interceptors.  Knows no transport.
+The Go and the Python chain read `interceptors/list` once and never again; after a hot reload
+they still call names that are gone, and never call names that are new.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from policyd.events import ANY_EVENT
+from policyd.model import Descriptor, Kind, Phase
+
+MAX_GENERATIONS = 256
+"""Older ones are forgotten; catching up from them runs everything that matches."""
+
+MAX_NAMES = 10_000
+"""Older ones are forgotten; calling them is an error again, which fails closed."""
+
+_PREFIXES = {
+    Kind.VALIDATION: "policyd/catch-up-validators@",
+    Kind.MUTATION: "policyd/catch-up-mutators@",
+}
+
+
+def catch_up_descriptors(generation: str) -> tuple[Descriptor, Descriptor]:
+    """The two interceptors that run what a list read in *generation* does not know yet."""
+    return (_catch_up(Kind.VALIDATION, generation), _catch_up(Kind.MUTATION, generation))
+
+
+def parse_catch_up(name: str) -> tuple[Kind, str] | None:
+    """The kind and the generation in the name of a catch-up interceptor, or None."""
+    for kind, prefix in _PREFIXES.items():
+        if name.startswith(prefix):
+            return kind, name.removeprefix(prefix)
+    return None
+
+
+class Listings:
+    """The descriptors of every generation that was listed, within bounds."""
+
+    def __init__(self) -> None:
+        self._generations: OrderedDict[str, tuple[Descriptor, ...]] = OrderedDict()
+        self._names: OrderedDict[str, Kind] = OrderedDict()
+
+    def record(self, generation: str, descriptors: tuple[Descriptor, ...]) -> None:
+        """Remember that *generation* was listed."""
+        if generation in self._generations:
+            self._generations.move_to_end(generation)
+            return
+        self._generations[generation] = descriptors
+        for descriptor in descriptors:
+            self._names[descriptor.name] = descriptor.kind
+            self._names.move_to_end(descriptor.name)
+        while len(self._generations) > MAX_GENERATIONS:
+            self._generations.popitem(last=False)
+        while len(self._names) > MAX_NAMES:
+            self._names.popitem(last=False)
+
+    def kind_of(self, name: str) -> Kind | None:
+        """The kind that *name* was last listed with, or None if it never was."""
+        return self._names.get(name)
+
+    def unknown_to(
+        self, generation: str, kind: Kind, current: Iterable[Descriptor], hook: tuple[str, str]
+    ) -> frozenset[str]:
+        """The names that match an event and phase now and did not in *generation*.
+
+        A policy that was listed with fewer hooks counts as unknown where it gained one: no
+        chain that cached the old list calls it there.
+        """
+        listed = self._generations.get(generation, ())
+        return _hooked(current, kind, hook) - _hooked(listed, kind, hook)
+
+
+def _hooked(descriptors: Iterable[Descriptor], kind: Kind, hook: tuple[str, str]) -> frozenset[str]:
+    return frozenset(d.name for d in descriptors if d.kind is kind and d.matches(*hook))
+
+
+def _catch_up(kind: Kind, generation: str) -> Descriptor:
+    return Descriptor(
+        name=_PREFIXES[kind] + generation,
+        kind=kind,
+        events=(ANY_EVENT,),
+        phases=(Phase.REQUEST, Phase.RESPONSE),
+        description="Runs the policies that were added after this list was read.",
+    )

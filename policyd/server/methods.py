@@ -1,0 +1,218 @@
+"""`interceptors/list` and `interceptor/invoke` over an engine.
+
+Knows the engine and the wire.  Knows neither the MCP SDK nor a transport: what cannot be
+answered is an InvocationError, and nothing else ever leaves.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from anyio import CapacityLimiter, to_thread
+
+from policyd.chain import Verdict
+from policyd.engine import Engine
+from policyd.errors import Cause, InvocationError
+from policyd.events import matches_event
+from policyd.interceptor import DEFAULT_TIMEOUT
+from policyd.model import (
+    Failure,
+    Invocation,
+    Kind,
+    MutationResult,
+    Outcome,
+    Phase,
+    ValidationResult,
+)
+from policyd.server.listings import Listings, catch_up_descriptors, parse_catch_up
+from policyd.snapshot import Snapshot
+from policyd.wire import (
+    RETIRED,
+    Call,
+    Dialect,
+    descriptor_to_json,
+    invocation_from_json,
+    list_params_from_json,
+    outcome_to_json,
+    supported_events,
+)
+
+INTERNAL_ERROR = -32603
+
+INLINE_SIZE = 256 << 10
+"""Payloads up to this size are judged on the event loop, larger ones in a thread."""
+
+THREADS = 2
+"""More would only queue for the interpreter lock and keep it from the event loop."""
+
+logger = logging.getLogger(__name__)
+
+Params = Mapping[str, Any] | None
+Method = Callable[[Params], Awaitable[dict[str, Any]]]
+
+
+class Methods:
+    """The methods of an interceptor server.
+
+    Each request reads `engine.current` once and is answered by that snapshot alone.
+    """
+
+    def __init__(self, engine: Engine, dialect: Dialect) -> None:
+        self._engine = engine
+        self._dialect = dialect
+        self._listings = Listings()
+        self._threads = CapacityLimiter(THREADS)
+
+    def table(self) -> dict[str, Method]:
+        """The methods by name.
+
+        The plural of `interceptor/invoke` is undecided upstream, so it is served as well.
+        """
+        invoke = partial(_answer, self._invoke)
+        return {
+            "interceptors/list": partial(_answer, self._list),
+            "interceptor/invoke": invoke,
+            "interceptors/invoke": invoke,
+        }
+
+    def capability(self) -> dict[str, Any]:
+        """The settings of the interceptor capability, as of now."""
+        return {
+            "supportedEvents": supported_events(self._engine.current.descriptors, self._dialect)
+        }
+
+    async def _list(self, params: Params) -> dict[str, Any]:
+        snapshot = self._engine.current
+        event = list_params_from_json(params)
+        descriptors = snapshot.descriptors
+        if self._dialect is Dialect.UNIVERSAL:
+            self._listings.record(snapshot.generation, descriptors)
+            descriptors += catch_up_descriptors(snapshot.generation)
+        return {
+            "interceptors": [
+                descriptor_to_json(descriptor, self._dialect)
+                for descriptor in descriptors
+                if event is None or any(matches_event(e, event) for e in descriptor.events)
+            ]
+        }
+
+    async def _invoke(self, params: Params) -> dict[str, Any]:
+        snapshot = self._engine.current
+        call = invocation_from_json(params)
+        judge = partial(self._judge, snapshot, call)
+        if call.size <= INLINE_SIZE:
+            return judge()
+        return await to_thread.run_sync(judge, abandon_on_cancel=True, limiter=self._threads)
+
+    def _judge(self, snapshot: Snapshot, call: Call) -> dict[str, Any]:
+        outcome = self._outcome(snapshot, call)
+        invocation = call.invocation
+        if isinstance(outcome, Failure) and outcome.cause is Cause.DEADLINE:
+            invocation = replace(invocation, timeout=_limit(snapshot, call))
+        return outcome_to_json(outcome, invocation, snapshot.generation, self._dialect)
+
+    def _outcome(self, snapshot: Snapshot, call: Call) -> Outcome:
+        name, invocation, _ = call
+        try:
+            outcome = snapshot.invoke(name, invocation)
+        except InvocationError:
+            # only a name that is not in force can be a catch-up or a retired one
+            if any(descriptor.name == name for descriptor in snapshot.descriptors):
+                raise
+            past = self._past(snapshot, name, invocation)
+            if past is None:
+                raise
+            return past
+        _log_failure(outcome)
+        return outcome
+
+    def _past(self, snapshot: Snapshot, name: str, invocation: Invocation) -> Outcome | None:
+        """The answer to a name that an earlier list holds, or None.
+
+        Without catch-up interceptors, as in the SEP dialect, a name that is gone stays an
+        error: a pass would leave a renamed policy to nobody.
+        """
+        if self._dialect is not Dialect.UNIVERSAL:
+            return None
+        catch_up = parse_catch_up(name)
+        if catch_up is None:
+            kind_then = self._listings.kind_of(name)
+            return None if kind_then is None else _retired(name, kind_then, invocation)
+        kind, generation = catch_up
+        hook = (invocation.event, str(invocation.phase))
+        names = self._listings.unknown_to(generation, kind, snapshot.descriptors, hook)
+        verdict = snapshot.invoke_many(kind, invocation, names)
+        for outcome in verdict.outcomes:
+            _log_failure(outcome)
+        if isinstance(verdict.culprit, Failure):
+            return replace(verdict.culprit, interceptor=name)
+        if kind is Kind.VALIDATION:
+            return _merged_validation(name, invocation, verdict)
+        return _merged_mutation(name, invocation, verdict)
+
+
+async def _answer(method: Method, params: Params) -> dict[str, Any]:
+    """The answer of *method*; a crash becomes an error that says nothing about it."""
+    try:
+        return await method(params)
+    except InvocationError:
+        raise
+    except Exception as error:
+        # the border to the peer: no text of an exception may cross it, and none is logged
+        # either, because it may quote the payload
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        logger.error("a method crashed with %s:\n%s", type(error).__name__, frames)
+    name = (params or {}).get("name")
+    data = {"interceptor": name[:128]} if isinstance(name, str) else {}
+    data["reason"] = "internal error"
+    raise InvocationError(INTERNAL_ERROR, "Interceptor execution failed", data)
+
+
+def _log_failure(outcome: Outcome) -> None:
+    reason = outcome.reason if isinstance(outcome, Failure) else outcome.failure
+    if reason is not None:
+        logger.warning("`%s` could not be evaluated: %s", outcome.interceptor, reason)
+
+
+def _limit(snapshot: Snapshot, call: Call) -> float:
+    """The seconds that the call was given."""
+    own = {d.name: d.timeout for d in snapshot.descriptors}.get(call.name) or DEFAULT_TIMEOUT
+    asked = call.invocation.timeout
+    return own if asked is None else min(own, asked)
+
+
+def _retired(name: str, kind: Kind, invocation: Invocation) -> Outcome:
+    phase = Phase(invocation.phase)
+    if kind is Kind.VALIDATION:
+        return ValidationResult(name, phase, True, skipped=RETIRED)
+    return MutationResult(name, phase, False, invocation.payload, skipped=RETIRED)
+
+
+def _merged_validation(name: str, invocation: Invocation, verdict: Verdict) -> Outcome:
+    """A chain of validators as the outcome of the one interceptor *name*."""
+    findings = [
+        finding
+        for outcome in verdict.outcomes
+        if isinstance(outcome, ValidationResult) and not outcome.audited
+        for finding in outcome.findings
+    ]
+    findings.sort(key=lambda finding: finding.severity.rank)
+    valid = verdict.culprit is None
+    return ValidationResult(name, Phase(invocation.phase), valid, tuple(findings))
+
+
+def _merged_mutation(name: str, invocation: Invocation, verdict: Verdict) -> Outcome:
+    """A chain of mutators as the outcome of the one interceptor *name*."""
+    changes = tuple(
+        change
+        for outcome in verdict.outcomes
+        if isinstance(outcome, MutationResult) and outcome.modified
+        for change in outcome.changes
+    )
+    phase = Phase(invocation.phase)
+    return MutationResult(name, phase, bool(changes), verdict.payload, changes)

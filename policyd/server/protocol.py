@@ -1,0 +1,91 @@
+"""The methods of an interceptor server on the MCP SDK's low-level server.
+
+Knows how the SDK is told of methods and capabilities in both protocol eras.  Knows no
+transport.  The low-level server, because the SDK's other one always advertises tools,
+prompts and resources, which an interceptor server should not have.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from policyd.errors import InvocationError
+from policyd.server.methods import Method, Methods
+
+EXTENSION = "io.modelcontextprotocol/interceptors"
+"""The capability's key, in `extensions` and in `experimental`."""
+
+VERSION = version("policyd")
+
+INSTRUCTIONS = "Judges and changes MCP messages by policy: see interceptors/list."
+
+Context = ServerRequestContext[Any, Any]
+
+# at INFO it would tell of every session manager and every stream
+logging.getLogger("mcp").setLevel(logging.WARNING)
+
+
+def build_server(methods: Methods) -> Server[Any]:
+    """An MCP server that serves *methods* and nothing else."""
+    server: Server[Any] = Server("policyd", version=VERSION, instructions=INSTRUCTIONS)
+    # the SDK's span per message costs 20 us and is exported to nobody
+    server.middleware.clear()
+    server.middleware.append(_advertise_to_legacy(methods))
+    for name, method in methods.table().items():
+        server.add_request_handler(name, types.RequestParams, _handler(method))
+    server.add_request_handler("server/discover", types.RequestParams, _discover(server, methods))
+    return server
+
+
+def _handler(method: Method) -> Any:
+    async def handle(context: Context, params: types.RequestParams) -> dict[str, Any]:
+        # the params as sent: the model knows `_meta` only, and its errors would quote them
+        try:
+            return await method(context.params)
+        except InvocationError as error:
+            raise MCPError(error.code, error.message, error.data or None) from None
+
+    return handle
+
+
+def _discover(server: Server[Any], methods: Methods) -> Any:
+    """`server/discover` (2026-07-28); the SDK's own has no place for `experimental`."""
+
+    async def handle(context: Context, params: types.RequestParams) -> types.DiscoverResult:
+        settings = {EXTENSION: methods.capability()}
+        return types.DiscoverResult(
+            supported_versions=list(MODERN_PROTOCOL_VERSIONS),
+            capabilities=server.get_capabilities(
+                experimental_capabilities=settings,
+                extensions=settings,
+                protocol_version=context.protocol_version,
+            ),
+            instructions=server.instructions,
+        )
+
+    return handle
+
+
+def _advertise_to_legacy(methods: Methods) -> Any:
+    """Middleware for `initialize` (2025-11-25 and older), where the SDK drops `extensions`."""
+
+    async def advertise(context: Context, call_next: CallNext) -> HandlerResult:
+        result = await call_next(context)
+        if context.method != "initialize" or not isinstance(result, Mapping):
+            return result
+        capabilities = dict(result.get("capabilities", {}))
+        for place in ("extensions", "experimental"):
+            known = capabilities.get(place) or {}
+            capabilities[place] = {**known, EXTENSION: methods.capability()}
+        return {**result, "capabilities": capabilities}
+
+    return advertise

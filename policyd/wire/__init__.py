@@ -1,0 +1,45 @@
+"""model <-> JSON: every spelling of SEP-2624 and of JSON-RPC lives here and nowhere else.
+
+Pure: knows bytes, JSON values and the model.  Knows no transport, no snapshot and no policy.
+The only user of jiter (bytes in) and orjson (bytes out).
+
+`Dialect.UNIVERSAL` is one answer that every SDK decodes correctly: where the SDKs disagree, it
+says a thing twice.  `Dialect.SEP` is exactly the SEP's shape.  What each decoder does with
+each shape was read in the Go, Python, C# and TypeScript sources of
+`modelcontextprotocol/experimental-ext-interceptors`.
+"""
+
+from policyd.wire.admission import MAX_DEPTH, check_payload
+from policyd.wire.descriptors import descriptor_to_json, list_params_from_json, supported_events
+from policyd.wire.dialect import Dialect
+from policyd.wire.encoding import dump_json, parse_json
+from policyd.wire.invocations import MAX_TIMEOUT, Call, invocation_from_json
+from policyd.wire.messages import MAX_MESSAGE_BYTES, Rejection, read_message, too_large
+from policyd.wire.results import (
+    RETIRED,
+    chain_result_to_json,
+    failure_to_error,
+    outcome_to_json,
+)
+
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_MESSAGE_BYTES",
+    "MAX_TIMEOUT",
+    "RETIRED",
+    "Call",
+    "Dialect",
+    "Rejection",
+    "chain_result_to_json",
+    "check_payload",
+    "descriptor_to_json",
+    "dump_json",
+    "failure_to_error",
+    "invocation_from_json",
+    "list_params_from_json",
+    "outcome_to_json",
+    "parse_json",
+    "read_message",
+    "supported_events",
+    "too_large",
+]

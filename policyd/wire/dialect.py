@@ -1,0 +1,25 @@
+"""Which shape is spoken, and the numbers of JSON-RPC errors.  Knows nothing else."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Dialect(StrEnum):
+    """The shape of descriptors and results.
+
+    universal: every SDK decodes it; a flat result and its nested mirror, `hooks` and the
+        legacy `hook`, wildcards spelt out.
+    sep: exactly the shape of SEP-2624, for conformance.
+    """
+
+    UNIVERSAL = "universal"
+    SEP = "sep"
+
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+TIMEOUT = -32000
+"""JSON-RPC 2.0 section 5.1; -32000 is the SEP's interceptor timeout."""

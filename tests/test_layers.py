@@ -1,0 +1,144 @@
+"""Imports point down, and each third-party package has its owners.
+
+The two tables are the law; a module that is in neither row fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "policyd"
+
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("diagnostics", "events", "pointer", "envelope"),
+    ("errors",),
+    ("model", "expression"),
+    ("pattern_mistakes",),
+    ("pattern", "patch"),
+    ("wire.dialect",),
+    ("wire.admission", "wire.encoding"),
+    ("source", "document.*", "document", "detectors.*", "wire.*"),
+    ("detectors", "wire", "activation"),
+    ("redaction",),
+    ("schema", "policy", "expr.shape", "expr.jmes"),
+    ("expr.cel.function", "expr.cel.tree"),
+    ("expr.cel.values", "expr.cel.parse"),
+    (
+        "expr.cel.functions.addresses",
+        "expr.cel.functions.arguments",
+        "expr.cel.functions.keys",
+        "expr.cel.functions.scalars",
+    ),
+    ("expr.cel.functions.*",),
+    ("expr.cel.functions",),
+    ("expr.cel.check", "expr.cel.interpret", "expr.cel.generate"),
+    ("expr.cel.program",),
+    ("expr.cel",),
+    ("expr.message",),
+    ("expr",),
+    ("site",),
+    ("rules.kinds",),
+    ("rules.*",),
+    ("rules",),
+    ("interceptor",),
+    ("chain",),
+    ("snapshot",),
+    ("compiler", "engine"),
+    ("reload", "testing", "api"),
+    ("server.listings",),
+    ("server.methods",),
+    ("server.protocol", "server.gate", "server.readiness"),
+    ("server.*",),
+    ("server",),
+    ("cli.render",),
+    ("cli.*",),
+    ("cli",),
+    ("", "__main__"),
+)
+"""Lowest first: a module imports only from rows above its own, never sideways."""
+
+OWNERS: dict[str, tuple[str, ...]] = {
+    "ada_url": ("expr.cel.functions.network",),
+    "anyio": ("reload", "server", "server.*", "source"),
+    "click": ("cli", "cli.*"),
+    "jiter": ("wire.encoding",),
+    "jmespath": ("expr.jmes",),
+    "jsonschema": ("schema",),
+    "jsonschema_rs": ("expr.shape",),
+    "lark": ("expr.cel.parse",),
+    "mcp": ("server.*",),
+    "mcp_types": ("server.*",),
+    "orjson": ("wire.encoding",),
+    "pydantic": ("server.*",),
+    "re2": ("pattern",),
+    "rich": ("cli.render",),
+    "starlette": ("server.*",),
+    "stdnum": ("detectors", "detectors.*"),
+    "uvicorn": ("server.*",),
+    "watchfiles": ("source",),
+    "yaml": ("document", "document.*"),
+}
+"""Who may import a third-party package."""
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        yield ".".join(part for part in parts if part != "__init__"), path
+
+
+def covers(pattern: str, module: str) -> bool:
+    if pattern.endswith(".*"):
+        return module.startswith(pattern[:-1]) and "." not in module[len(pattern) - 1 :]
+    return pattern == module
+
+
+def layer(module: str) -> int | None:
+    exact = [i for i, row in enumerate(LAYERS) if module in row]
+    globbed = [i for i, row in enumerate(LAYERS) if any(covers(p, module) for p in row)]
+    return next(iter(exact + globbed), None)
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+NAMES = dict(modules())
+
+
+@pytest.mark.parametrize("module", NAMES, ids=lambda name: name or "policyd")
+def test_every_module_has_a_layer_and_imports_only_from_lower_ones(module: str) -> None:
+    own = layer(module)
+    assert own is not None, f"{module} is in no layer"
+    for name in imported(NAMES[module]):
+        target = name.removeprefix("policyd.")
+        if name.startswith("policyd.") and target in NAMES and target != module:
+            below = layer(target)
+            assert below is not None
+            assert below < own, f"{module} imports {target}, which is not below it"
+
+
+@pytest.mark.parametrize("module", NAMES, ids=lambda name: name or "policyd")
+def test_every_third_party_package_is_imported_by_its_owners_only(module: str) -> None:
+    for name in imported(NAMES[module]):
+        root = name.split(".")[0]
+        if root in ("policyd", "__future__") or root in sys.stdlib_module_names:
+            continue
+        assert root in OWNERS, f"{module} imports {root}, which has no owner"
+        assert any(covers(owner, module) for owner in OWNERS[root]), f"{module} imports {root}"
+
+
+def test_every_row_of_the_tables_names_something_that_exists() -> None:
+    patterns = {p for row in LAYERS for p in row} | {p for row in OWNERS.values() for p in row}
+    unused = {p for p in patterns if not any(covers(p, module) for module in NAMES)}
+    assert unused == set()
