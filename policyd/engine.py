@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from policyd.chain import Decision
 from policyd.model import Invocation
-from policyd.snapshot import Snapshot
+from policyd.snapshot import Snapshot, dated
 
 
 class Engine:
@@ -27,8 +29,8 @@ class Engine:
         self._current = snapshot
 
     def decide(self, invocation: Invocation) -> Decision:
-        """What the snapshot in force says of *invocation*.
+        """What the snapshot in force says of *invocation*, now unless it says when it is.
 
         Raises InvocationError as `Snapshot.decide` does.
         """
-        return self._current.decide(invocation)
+        return self._current.decide(dated(invocation, datetime.now(UTC)))

@@ -84,7 +84,8 @@ class Hook:
     def moments(self) -> tuple[tuple[str, Phase], ...]:
         """Every event and phase, wildcards expanded; `*` itself stands for all other events."""
         concrete = {name: None for event in self.events for name in (event, *expand(event))}
-        names = [name for name in concrete if "*" not in name or name == "*"]
+        # a namespace in which there is no event is reported, and stands for itself until then
+        names = [name for name in concrete if "*" not in name or name == "*"] or self.events
         return tuple((name, phase) for name in names for phase in self.phases)
 
 

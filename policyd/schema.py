@@ -135,8 +135,8 @@ def _wrong_type(breach: _Breach, report: Report) -> None:
     wanted = breach.schema["type"]
     kinds = [wanted] if isinstance(wanted, str) else list(wanted)
     expected = " or ".join(_TYPE_WORDS[kind] for kind in kinds)
-    help = None
-    if "string" in kinds and isinstance(breach.value, (bool, int, float)):
+    help = breach.schema.get("errorMessage")
+    if help is None and "string" in kinds and isinstance(breach.value, (bool, int, float)):
         help = "quote it to make it a text"
     elif kinds == ["array"]:
         help = "write a list: `[...]`, or one `- ` line for each"

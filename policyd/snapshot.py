@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -187,6 +188,6 @@ def make_snapshot(revision: str, interceptors: tuple[Interceptor, ...]) -> Snaps
     return Snapshot(revision, interceptors, MappingProxyType(by_name), MappingProxyType(routes))
 
 
-def dated(invocation: Invocation, now: Any) -> Invocation:
+def dated(invocation: Invocation, now: datetime) -> Invocation:
     """The invocation with *now* as its moment, unless it carries one itself."""
     return invocation if moment_of(invocation) is not None else replace(invocation, now=now)

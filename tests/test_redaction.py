@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyd.detectors import DETECTORS, Detector, Scanner, scanner
@@ -22,18 +22,20 @@ from policyd.redaction import (
     Literal,
     Mask,
     PathRedaction,
+    PatternFinder,
     Remove,
+    Rewritten,
     Strategy,
     TextRedaction,
     canonical,
     mask_flaw,
-    pattern_finder,
     places_of,
     redact_places,
     redact_text,
     redact_texts,
     redact_value,
     safe_pointer,
+    walk_strings,
 )
 
 GITHUB = DETECTORS["github-token"].sample()
@@ -64,7 +66,7 @@ PLACEHOLDER = Literal("[{detector}]")
 
 
 def by_detectors(*names: str, replace: Strategy = PLACEHOLDER) -> TextRedaction:
-    return TextRedaction("r", scanner(names).find, replace)
+    return TextRedaction("r", scanner(names), replace)
 
 
 def by_pattern(
@@ -72,7 +74,7 @@ def by_pattern(
 ) -> TextRedaction:
     pattern = compile_pattern(text)
     assert isinstance(pattern, Pattern)
-    return TextRedaction(rule, pattern_finder(pattern, group), replace, keys)
+    return TextRedaction(rule, PatternFinder(pattern, group), replace, keys)
 
 
 def by_path(text: str, replace: Strategy) -> PathRedaction:
@@ -126,6 +128,7 @@ def test_without_a_detector_the_placeholder_says_redacted() -> None:
 
 
 @pytest.mark.parametrize("replace", STRATEGIES)
+@settings(max_examples=25)
 @given(st.text(max_size=12), st.sampled_from([None, *DETECTORS]))
 def test_a_strategy_knows_its_own_work(replace: Strategy, text: str, detector: str | None) -> None:
     assert replace.made(replace.of(text, detector))
@@ -362,6 +365,29 @@ def test_changes_say_where_and_how_often_but_not_what() -> None:
     )
 
 
+def test_a_text_that_only_looks_suspicious_is_shared() -> None:
+    document: dict[str, Any] = {"a": [f"{CARD[:-1]}{(int(CARD[-1]) + 1) % 10}"], "b": DANA}
+    result = redacted(document, by_detectors("pii"))
+    assert result == {"a": document["a"], "b": "[email]"}
+    assert result["a"] is document["a"]
+
+
+def test_each_text_is_offered_where_nobody_says_which_are_suspects() -> None:
+    seen: list[tuple[str, bool]] = []
+
+    def change(text: str, is_key: bool) -> Rewritten | None:
+        seen.append((text, is_key))
+        return (text.upper(), {("r", None): 1}) if text == "b" else None
+
+    document = {"a": ["b", {"c": "b"}], "d": 1, "e": "b"}
+    assert walk_strings(document, change, budget()) == (
+        {"a": ["B", {"c": "B"}], "d": 1, "e": "B"},
+        tuple(Change("r", path, "redact") for path in ("/a/0", "/a/1/c", "/e")),
+    )
+    keys = [("a", True), ("d", True), ("e", True)]
+    assert seen == [*keys, ("b", False), ("c", True), ("b", False), ("b", False)]
+
+
 # Patterns
 
 
@@ -370,6 +396,11 @@ def test_a_group_of_a_pattern_is_replaced_and_the_rest_stays() -> None:
     assert redacted(["employee id: 123456, 9"], rule) == ["employee id: ****56, 9"]
     optional = by_pattern(r"key=(\w+)?", Literal("[R]"), group=1)
     assert redacted(["key= rest", "key=abc rest"], optional) == ["key= rest", "key=[R] rest"]
+
+
+def test_a_pattern_may_ask_for_the_edges_of_a_text() -> None:
+    rule = by_pattern("^a$", Literal("-"))
+    assert redacted(["a", "ba", "ab", "a"], rule) == ["-", "ba", "ab", "-"]
 
 
 def test_the_replacement_is_literal() -> None:
@@ -497,7 +528,7 @@ def test_places_are_told_in_document_order_and_up_to_a_limit() -> None:
     assert places_of(document, finder, budget(), prefix=("args", 0), limit=1) == ["/args/0/a/0"]
     assert places_of({DANA: 1, LEE: 2}, finder, budget()) == [""]
     assert places_of(DANA, finder, budget()) == [""]
-    assert places_of({"a": 1}, finder, budget()) == []
+    assert places_of({"a": 1, "b": "logo@2x.png"}, finder, budget()) == []
 
 
 def test_a_safe_pointer_hides_what_a_detector_finds() -> None:
@@ -542,7 +573,7 @@ def test_depth_is_no_limit() -> None:
 @pytest.mark.parametrize("detector", DETECTORS.values(), ids=lambda d: d.name)
 @pytest.mark.parametrize("replace", STRATEGIES, ids=repr)
 def test_no_detector_finds_what_a_strategy_left(detector: Detector, replace: Strategy) -> None:
-    rule = TextRedaction("r", Scanner([detector]).find, replace)
+    rule = TextRedaction("r", Scanner([detector]), replace)
     text = f"before {detector.sample()} after"
     once = redacted([text], rule)
     assert once != [text]
@@ -570,23 +601,14 @@ FRAGMENTS = st.sampled_from(
         "\ud800",
     ]
 )
-DOCUMENTS = st.lists(
-    st.one_of(
-        st.lists(FRAGMENTS, max_size=4).map("".join),
-        st.dictionaries(
-            st.lists(FRAGMENTS, max_size=2).map("".join),
-            st.lists(FRAGMENTS, max_size=2).map("".join),
-            max_size=3,
-        ),
-    ),
-    max_size=3,
-)
-IN_TEXT = [s for s in STRATEGIES if not isinstance(s, Remove) and s != Literal("")]
 
 
-@pytest.mark.parametrize("replace", IN_TEXT, ids=repr)
-@given(document=DOCUMENTS)
-def test_redacting_twice_is_redacting_once(replace: Strategy, document: Any) -> None:
+def documents(between: str) -> st.SearchStrategy[Any]:
+    text = st.lists(FRAGMENTS, max_size=4).map(between.join)
+    return st.lists(text | st.dictionaries(text, text, max_size=3), max_size=3)
+
+
+def check_that_twice_is_once(replace: Strategy, document: Any) -> None:
     rule = by_detectors("all", replace=replace)
     before = copy.deepcopy(document)
     once, told = redact_texts(document, [rule], budget())
@@ -595,6 +617,23 @@ def test_redacting_twice_is_redacting_once(replace: Strategy, document: Any) -> 
     twice, told_again = redact_texts(once, [rule], budget())
     assert told_again == ()
     assert twice is once
+
+
+@pytest.mark.parametrize("replace", [PLACEHOLDER, Literal("*"), Mask(), Hash()], ids=repr)
+@settings(max_examples=40)
+@given(document=documents(""))
+def test_redacting_twice_is_redacting_once(replace: Strategy, document: Any) -> None:
+    check_that_twice_is_once(replace, document)
+
+
+GAPS = (Literal(""), Remove())
+
+
+@pytest.mark.parametrize("replace", [s for s in STRATEGIES if s not in GAPS], ids=repr)
+@settings(max_examples=40)
+@given(document=documents(" "))
+def test_where_tokens_stand_apart_any_strategy_will_do(replace: Strategy, document: Any) -> None:
+    check_that_twice_is_once(replace, document)
 
 
 def test_a_token_in_base64_is_not_promised() -> None:

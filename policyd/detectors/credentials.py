@@ -79,7 +79,7 @@ def _is_mixed(text: str) -> bool:
 
 _STAND_INS = frozenset({"password", "passwd", "pass", "pwd", "secret", "token", "changeme"})
 _TEMPLATE = compiled(
-    r"\$[A-Z_][A-Z0-9_]*|\$?\{.*\}|\$\(.*\)|%\(\w+\)s|%s|<.*>|\[.*\]|sha256:[0-9a-f]{64}"
+    r"\$[A-Z_][A-Z0-9_]*|\$?\{.*\}|\$\(.*\)|%\(\w+\)s|%s|<.*>|\[.*\]|sha256:[0-9a-f]{64}.*"
 )
 
 
@@ -187,7 +187,7 @@ CREDENTIALS: tuple[Detector, ...] = (
         evidence=Evidence.SHAPE,
         patterns=(
             r"(?i)\b[a-z][a-z0-9+.-]{1,30}://"
-            r"""([^\s/?#"'`<>\\@:]*:[^\s/?#"'`<>\\]+)@""",
+            r"""([^\x00\s/?#"'`<>\\@:]*:[^\x00\s/?#"'`<>\\]+)@""",
         ),
         sample=lambda: "postgres://svc:" + filler("url", 12) + "@db.example/main",
         check=whole(_has_password),
@@ -223,7 +223,7 @@ CREDENTIALS: tuple[Detector, ...] = (
         evidence=Evidence.GENERIC,
         patterns=(
             rf"(?i){_SECRET_NAME}[A-Za-z0-9_]{{0,20}}\\?[\"']?\s{{0,3}}(?:=>|:=|=|:)\s{{0,3}}\\?[\"']?"
-            r"""([^\s"'`\\<>{}\[\]()$*,;&|]{8,})""",
+            r"""([^\x00\s"'`\\<>{}\[\]()$*,;&|]{8,})""",
         ),
         sample=lambda: "password = " + filler("generic", 16),
         check=whole(_is_generic_secret),

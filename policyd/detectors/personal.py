@@ -34,7 +34,8 @@ def _is_address(text: str) -> bool:
     """True unless it is a retina image, a package with its version, a unit, or a remote."""
     local, _, domain = text.rpartition("@")
     *labels, last = domain.split(".")
-    if len(local) > 64 or local == "git" or last.lower() in _FILE_ENDINGS:
+    # 64 characters are allowed, but are a digest
+    if len(local) >= 64 or local == "git" or last.lower() in _FILE_ENDINGS:
         return False
     return not (len(labels) > 1 and all(label.isdigit() for label in labels))
 

@@ -127,6 +127,11 @@ def _colon(trouble: Trouble) -> Explanation:
     return _here(trouble, "a key is not allowed here", help)
 
 
+def _colon_in_brackets(trouble: Trouble) -> Explanation:
+    help = f"write a space behind it, or {SINGLE_QUOTES}"
+    return _here(trouble, "`:` is not allowed here", help)
+
+
 def _escape(trouble: Trouble) -> Explanation:
     column = trouble.column
     if not trouble.after.startswith("\\"):
@@ -237,6 +242,7 @@ _EXPLANATIONS: tuple[tuple[str, Callable[[Trouble], Explanation]], ...] = (
     ("a tab character", _tab),
     ("cannot start any token", _character),
     ("mapping values are not allowed", _colon),
+    ("unexpected ':'", _colon_in_brackets),
     ("unknown escape", _escape),
     ("hexdecimal", _escape),
     ("Unicode character escape", _escape),

@@ -3,15 +3,16 @@
 Knows the strategies, how several redactions of one text come together, and the report of what
 was changed.  Knows no policy file: `rules/redact` compiles one into what is here.
 
-Redacting twice is redacting once, and what nothing was found in stays the very same object.
+What nothing was found in stays the very same object.  Redacting twice is redacting once, unless
+what is taken out or kept makes a new token of its neighbours.
 A text is searched as it stands: JSON or encodings within it are not undone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from policyd.expression import Budget
 from policyd.model import Change
@@ -34,18 +35,19 @@ from policyd.redaction.walk import DETAIL, HIDDEN, Rewritten, places_of, safe_po
 __all__ = [
     "DETAIL",
     "HIDDEN",
+    "Finder",
     "Found",
     "Hash",
     "Literal",
     "Mask",
     "PathRedaction",
+    "PatternFinder",
     "Remove",
     "Rewritten",
     "Strategy",
     "TextRedaction",
     "canonical",
     "mask_flaw",
-    "pattern_finder",
     "places_of",
     "redact_places",
     "redact_text",
@@ -56,18 +58,50 @@ __all__ = [
 ]
 
 
+class Finder(Protocol):
+    """Finds what is to be redacted.  A `Scanner` is one, a `PatternFinder` another."""
+
+    def find(self, text: str, budget: Budget) -> Sequence[Found]:
+        """What is in a text, from left to right.  Raises EvaluationError."""
+        ...
+
+    def suspects(self, texts: Sequence[str], budget: Budget) -> Sequence[int]:
+        """The indexes of those texts in which something may be.  Raises EvaluationError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PatternFinder:
+    """Finds *group* in each match of *pattern*; each match costs a step of the budget."""
+
+    pattern: Pattern
+    group: int = 0
+
+    def find(self, text: str, budget: Budget) -> list[Found]:
+        """The places of the group, those where it took no part left out."""
+        found: list[Found] = []
+        for start, end in self.pattern.iter_spans(text, self.group):
+            budget.spend(1)
+            found.append((start, end, None))
+        return found
+
+    def suspects(self, texts: Sequence[str], budget: Budget) -> list[int]:
+        """The indexes of the texts in which the pattern matches."""
+        # one by one, because the pattern may ask for the edges of a text
+        return [index for index, text in enumerate(texts) if self.pattern.search(text)]
+
+
 @dataclass(frozen=True, slots=True)
 class TextRedaction:
     """What to find in every text, and what becomes of it.
 
     rule: named in the changes.
-    find: `Scanner.find`, or a `pattern_finder`.
     keys: whether map keys are texts too.  They should be for what only secrets look like; a
         pattern of ordinary words would rename the members that a protocol is made of.
     """
 
     rule: str
-    find: Callable[[str, Budget], Sequence[Found]]
+    finder: Finder
     replace: Strategy
     keys: bool = True
 
@@ -79,19 +113,6 @@ class PathRedaction:
     rule: str
     pattern: PointerPattern
     replace: Strategy
-
-
-def pattern_finder(pattern: Pattern, group: int = 0) -> Callable[[str, Budget], Sequence[Found]]:
-    """What finds *group* in each match of *pattern*; each match costs a step of the budget."""
-
-    def find(text: str, budget: Budget) -> list[Found]:
-        found: list[Found] = []
-        for start, end in pattern.iter_spans(text, group):
-            budget.spend(1)
-            found.append((start, end, None))
-        return found
-
-    return find
 
 
 def redact_texts(
@@ -109,7 +130,11 @@ def redact_texts(
     def change(text: str, is_key: bool) -> Rewritten | None:
         return _redact(text, for_keys if is_key else redactions, budget)
 
-    return walk_strings(document, change, budget)
+    def suspects(texts: Sequence[str]) -> list[int]:
+        found = (redaction.finder.suspects(texts, budget) for redaction in redactions)
+        return sorted(set().union(*found))
+
+    return walk_strings(document, change, budget, suspects)
 
 
 def redact_places(document: Any, redaction: PathRedaction) -> tuple[Any, tuple[Change, ...]]:
@@ -146,7 +171,7 @@ def _redact(text: str, redactions: Sequence[TextRedaction], budget: Budget) -> R
     stretches = [
         _Stretch(start, end, rank, detector)
         for rank, redaction in enumerate(redactions)
-        for start, end, detector in redaction.find(text, budget)
+        for start, end, detector in redaction.finder.find(text, budget)
         if not redaction.replace.made(text[start:end])
     ]
     if not stretches:

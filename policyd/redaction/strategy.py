@@ -94,7 +94,10 @@ class Hash:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Take it out: a stretch out of its text, a member or element out of its container."""
+    """Take it out: a stretch out of its text, a member or element out of its container.
+
+    What stood on both sides of a stretch then stands together, and is not searched again.
+    """
 
     def of(self, found: str, detector: str | None = None) -> str:
         """The replacement for a stretch of text: nothing."""

@@ -8,7 +8,8 @@ a secret.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from policyd.detectors import Scanner, scanner
@@ -35,18 +36,22 @@ def walk_strings(
     document: Any,
     change: Callable[[str, bool], Rewritten | None],
     budget: Budget,
+    suspects: Callable[[Sequence[str]], Iterable[int]] | None = None,
 ) -> tuple[Any, tuple[Change, ...]]:
     """*document* with *change* applied to each of its texts, and what was changed where.
 
-    *change* is told whether the text is a key, and returns None for one that stays.  A key that
-    is changed keeps its place among its neighbours; where different keys become the same, the
-    second and later ones get `#2`, `#3` and so on, the same for the same key everywhere, so no
-    entry is lost.  Raises EvaluationError when the budget is used up.
+    *change* is told whether the text is a key, and returns None for one that stays.  *suspects*
+    says by index which of all texts it need not be asked about at all; without it, it is
+    asked about each.
+
+    A key that is changed keeps its place among its neighbours; where different keys become the
+    same, the second and later ones get `#2`, `#3` and so on, the same for the same key
+    everywhere, so no entry is lost.  Raises EvaluationError when the budget is used up.
     """
     edits: list[tuple[Place, str]] = []
     renamed: dict[Place, dict[str, str]] = {}
     counts: list[tuple[Place, Mapping[tuple[str, str | None], int]]] = []
-    for place, text, is_key in _texts(document, budget):
+    for place, text, is_key in _selected(_texts(document, budget), suspects):
         rewritten = change(text, is_key)
         if rewritten is None:
             continue
@@ -79,7 +84,8 @@ def places_of(
     """
     start = tuple(prefix)
     found: dict[str, None] = {}
-    for place, text, is_key in _texts(value, budget):
+    suspects = partial(scanner.suspects, budget=budget)
+    for place, text, is_key in _selected(_texts(value, budget), suspects):
         if limit is not None and len(found) >= limit:
             break
         if scanner.found(text, budget):
@@ -87,50 +93,61 @@ def places_of(
     return list(found)
 
 
-def _texts(document: Any, budget: Budget) -> Iterator[tuple[Place, str, bool]]:
-    """Each text of *document* with its place, in document order; True says that it is a key.
+_Text = tuple[Place, str, bool]
+"""A text with its place; True says that it is a key, the last one of the place."""
+
+
+def _selected(
+    texts: list[_Text], suspects: Callable[[Sequence[str]], Iterable[int]] | None
+) -> Iterable[_Text]:
+    if suspects is None:
+        return texts
+    return [texts[index] for index in suspects([text for _, text, _ in texts])]
+
+
+def _texts(document: Any, budget: Budget) -> list[_Text]:
+    """Each text of *document*, in document order.
 
     The keys of an object come before what they lead to.
     """
+    texts: list[_Text] = []
     stack: list[tuple[Place, Any]] = [((), document)]
+    chars = 0
     while stack:
         place, value = stack.pop()
         if isinstance(value, str):
-            budget.spend(1 + len(value) // CHARS_PER_STEP)
-            if not _is_data_uri(value):
-                yield place, value, False
+            chars += CHARS_PER_STEP + len(value)
+            if value[:5].lower() != "data:" or not _DATA_URI.fullmatch(value):
+                texts.append((place, value, False))
         elif isinstance(value, dict):
-            budget.spend(1 + sum(map(len, value)) // CHARS_PER_STEP)
-            for key in value:
-                yield (*place, key), key, True
-            inside = [
-                ((*place, key), child)
-                for key, child in value.items()
-                if not _is_binary(value, key, child)
-            ]
-            stack.extend(reversed(inside))
+            inside = []
+            for key, child in value.items():
+                there = (*place, key)
+                chars += CHARS_PER_STEP + len(key)
+                texts.append((there, key, True))
+                if key not in _MAY_BE_BYTES or not _is_binary(value, key):
+                    inside.append((there, child))
+            inside.reverse()
+            stack += inside
         elif isinstance(value, list):
-            budget.spend(1)
-            stack.extend(reversed([((*place, at), child) for at, child in enumerate(value)]))
+            chars += CHARS_PER_STEP
+            stack += [((*place, at), value[at]) for at in range(len(value) - 1, -1, -1)]
+    budget.spend(chars // CHARS_PER_STEP)
+    return texts
 
 
 _BASE64 = compiled(r"[A-Za-z0-9+/\s]*={0,2}\s*")
 _DATA_URI = compiled(r"(?i)data:[^,\s]*;base64,[a-z0-9+/\s]*={0,2}\s*")
+_MAY_BE_BYTES = frozenset({"data", "blob"})
 
 
-def _is_data_uri(text: str) -> bool:
-    return text[:5].lower() == "data:" and _DATA_URI.fullmatch(text)
-
-
-def _is_binary(holder: Mapping[str, Any], key: str, value: Any) -> bool:
+def _is_binary(holder: Mapping[str, Any], key: str) -> bool:
     """True for the bytes of an image or audio block and of a resource (MCP content types).
 
     What is not base64 is no bytes, whatever the block says, and is searched.
     """
-    if key == "data":
-        bears_bytes = holder.get("type") in ("image", "audio")
-    else:
-        bears_bytes = key == "blob" and "uri" in holder
+    value = holder[key]
+    bears_bytes = holder.get("type") in ("image", "audio") if key == "data" else "uri" in holder
     return bears_bytes and isinstance(value, str) and _BASE64.fullmatch(value)
 
 

@@ -29,11 +29,11 @@ from policyd.redaction import (
     Literal,
     Mask,
     PathRedaction,
+    PatternFinder,
     Remove,
     Strategy,
     TextRedaction,
     mask_flaw,
-    pattern_finder,
     redact_places,
     redact_texts,
 )
@@ -85,7 +85,7 @@ def _redaction(rule: Rule, site: Site) -> TextRedaction | PathRedaction | None:
 
 def _by_detectors(rule: Rule, replace: Strategy, site: Site) -> TextRedaction | None:
     names = site.detectors(rule.node["detect"])
-    return None if names is None else TextRedaction(rule.id, scanner(names).find, replace)
+    return None if names is None else TextRedaction(rule.id, scanner(names), replace)
 
 
 def _by_pattern(rule: Rule, replace: Strategy, site: Site) -> TextRedaction | None:
@@ -103,7 +103,7 @@ def _by_pattern(rule: Rule, replace: Strategy, site: Site) -> TextRedaction | No
         site.report.error("matches-empty", node.span, text, "write `+` instead of `*`")
         return None
     # a pattern of ordinary words must not rename the members that a protocol is made of
-    return TextRedaction(rule.id, pattern_finder(pattern, group), replace, keys=False)
+    return TextRedaction(rule.id, PatternFinder(pattern, group), replace, keys=False)
 
 
 def _by_path(rule: Rule, replace: Strategy, site: Site) -> PathRedaction | None:

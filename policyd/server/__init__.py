@@ -18,10 +18,10 @@ from anyio.abc import TaskStatus
 
 from policyd.engine import Engine
 from policyd.reload import Reloader
-from policyd.server.http import BindError, bind, http_app, serve_http, url
+from policyd.server.http import BindError, bind, http_app, own_names, serve_http, url
 from policyd.server.methods import Methods
 from policyd.server.protocol import VERSION, build_server
-from policyd.server.readiness import readiness
+from policyd.server.readiness import ready_state
 from policyd.server.stdio import serve_stdio
 from policyd.wire import Dialect
 
@@ -44,7 +44,7 @@ def serve(
     """Serve *engine* until SIGTERM, SIGINT or, over stdio, the end of the input.
 
     Serves over standard input and output when *stdio* is true, else over HTTP on *http*, a
-    host and a port (0 for any).  *names* are further host names that HTTP requests may use.
+    host and a port (0 for any).  *names* are further host names that HTTP requests may name.
     *reloader* runs beside the transport.  Returns when all is answered; raises BindError.
 
     Logs go to standard error, unless logging is set up already.
@@ -58,8 +58,10 @@ def serve(
             serve_stdio, server, stop, on_ready=partial(_announce, engine, "stdio")
         )
     else:
-        listener = bind(*(http or ("127.0.0.1", 8765)))
-        app = http_app(server, lambda: readiness(engine, reloader, stopping=stop.is_set()), names)
+        host, port = http or ("127.0.0.1", 8765)
+        listener = bind(host, port)
+        state = partial(ready_state, engine, reloader)
+        app = http_app(server, lambda: state(stopping=stop.is_set()), (*own_names(host), *names))
         on_ready = partial(_announce, engine, url(listener))
         transport = partial(serve_http, app, listener, stop, on_ready=on_ready)
     options = {"use_uvloop": find_spec("uvloop") is not None}

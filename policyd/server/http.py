@@ -42,11 +42,32 @@ class BindError(PolicydError):
 def bind(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes any free port.  Raises BindError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    place = _authority(host, port)
+    if not 0 <= port <= 65535:
+        raise BindError(f"cannot listen on `{place}`: a port is a number from 0 to 65535")
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
-    except (OSError, OverflowError) as error:
-        reason = _reason(error)
-        raise BindError(f"cannot listen on `{_authority(host, port)}`: {reason}") from None
+    except OSError as error:
+        # names that do not resolve have numbers below 0, which `os.strerror` does not know
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else str(error.strerror)
+        raise BindError(f"cannot listen on `{place}`: {reason.lower()}") from None
+
+
+def own_names(host: str) -> tuple[str, ...]:
+    """The names under which clients reach a server that is bound to *host*.
+
+    For all addresses (`0.0.0.0`, `::`) the machine's name and the addresses it stands for; a
+    proxy's or a service's name has to be told.
+    """
+    if host not in ("0.0.0.0", "::"):
+        return (host,)
+    name = socket.gethostname()
+    try:
+        found = socket.getaddrinfo(name, None)
+    except OSError:
+        found = []
+    return (name, *sorted({str(address[0]) for *_, address in found}))
 
 
 def url(listener: socket.socket) -> str:
@@ -128,15 +149,6 @@ class _Uvicorn(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-def _reason(error: OSError | OverflowError) -> str:
-    """The system's words in lower case; those of `create_server` repeat the address."""
-    if not isinstance(error, OSError):
-        return "a port is a number from 0 to 65535"
-    # names that do not resolve have numbers below 0, which `os.strerror` does not know
-    number = error.errno or 0
-    return (os.strerror(number) if number > 0 else str(error.strerror)).lower()
 
 
 def _security(names: Sequence[str]) -> TransportSecuritySettings:

@@ -10,6 +10,7 @@ import logging
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -30,7 +31,7 @@ from policyd.model import (
     ValidationResult,
 )
 from policyd.server.listings import Listings, catch_up_descriptors, parse_catch_up
-from policyd.snapshot import Snapshot
+from policyd.snapshot import Snapshot, dated
 from policyd.wire import (
     RETIRED,
     Call,
@@ -104,6 +105,7 @@ class Methods:
     async def _invoke(self, params: Params) -> dict[str, Any]:
         snapshot = self._engine.current
         call = invocation_from_json(params)
+        call = call._replace(invocation=dated(call.invocation, datetime.now(UTC)))
         judge = partial(self._judge, snapshot, call)
         if call.size <= INLINE_SIZE:
             return judge()

@@ -14,7 +14,7 @@ MAX_LINES = 50
 """Diagnostics that are told; the number of the others is."""
 
 
-def readiness(engine: Engine, reloader: Reloader | None, *, stopping: bool) -> dict[str, Any]:
+def ready_state(engine: Engine, reloader: Reloader | None, *, stopping: bool) -> dict[str, Any]:
     """The state of the process as `/readyz` shows it.
 
     A set that was refused does not make it unready: the last good one still serves.

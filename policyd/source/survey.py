@@ -217,4 +217,6 @@ def _nearest_directory(path: str) -> str:
 def shown(path: str) -> str:
     """*path* so that it can be printed on one line."""
     text = os.fsencode(Path(path)).decode("utf-8", "backslashreplace")
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

@@ -290,9 +290,9 @@ def test_more_than_sixty_four_levels_are_refused() -> None:
     ],
 )
 def test_no_file_takes_long(content: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     parse(content)
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_a_file_of_more_than_a_mebibyte_is_refused_unread() -> None:

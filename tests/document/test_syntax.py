@@ -38,6 +38,11 @@ def told(text: str) -> tuple[str, str | None]:
             SINGLE,
         ),
         ("{a: b: c}\n", "1:6 [yaml-syntax] `: ` is not allowed inside a plain scalar", SINGLE),
+        (
+            "events: [tools:]\n",
+            "1:15 [yaml-syntax] `:` is not allowed here",
+            f"write a space behind it, or {SINGLE}",
+        ),
         ("a: @x\n", "1:4 [yaml-syntax] unquoted text cannot begin with `@`", SINGLE),
         ("a: `x`\n", "1:4 [yaml-syntax] unquoted text cannot begin with a backtick", SINGLE),
         ("a: %x\n", "1:4 [yaml-syntax] unquoted text cannot begin with `%`", SINGLE),

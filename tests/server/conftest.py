@@ -7,12 +7,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 DEADLINE = 30.0
-"""Seconds after which a process that does not do what it should is killed."""
+"""Seconds after which a process that does not do what it should is given up."""
 
 POLICIES = r"""
 policyd: v1
@@ -85,8 +86,6 @@ class Running:
             stderr=subprocess.PIPE,
             text=True,
         )
-        self._guard = threading.Timer(DEADLINE, self.process.kill)
-        self._guard.start()
         self.log: list[str] = []
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -109,6 +108,16 @@ class Running:
         assert line is not None, "\n".join(self.log)
         return line
 
+    @contextmanager
+    def bounded(self) -> Iterator[None]:
+        """Kills the process when what is done with it takes too long, so that reads end."""
+        guard = threading.Timer(DEADLINE, self.process.kill)
+        guard.start()
+        try:
+            yield
+        finally:
+            guard.cancel()
+
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         """The exit code after a signal."""
         self.process.send_signal(number)
@@ -117,7 +126,6 @@ class Running:
     def wait(self) -> int:
         """The exit code."""
         code = self.process.wait(DEADLINE)
-        self._guard.cancel()
         self._reader.join(DEADLINE)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
@@ -163,22 +171,25 @@ def start(policies: Path) -> Iterator[Start]:
         running.wait()
 
 
-def _served(directory: Path, *options: str, pipe: bool = False) -> Running:
-    (directory / "main.yaml").write_text(POLICIES, encoding="utf-8")
-    return Running([str(directory), *options], pipe=pipe)
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The policies of a module whose tests change nothing."""
+    made = tmp_path_factory.mktemp("policies")
+    (made / "main.yaml").write_text(POLICIES, encoding="utf-8")
+    return made
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def served(directory: Path) -> Iterator[Running]:
     """One server over HTTP for all tests of a module; it must end with 0."""
-    running = _served(tmp_path_factory.mktemp("served"), "--http", "127.0.0.1:0")
+    running = Running([str(directory), "--http", "127.0.0.1:0"])
     yield running
     assert running.stop() == 0
 
 
 @pytest.fixture(scope="module")
-def served_stdio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def served_stdio(directory: Path) -> Iterator[Running]:
     """One server over pipes for all tests of a module; it must end with 0."""
-    running = _served(tmp_path_factory.mktemp("served"), "--stdio", pipe=True)
+    running = Running([str(directory), "--stdio"], pipe=True)
     yield running
     assert running.stop() == 0

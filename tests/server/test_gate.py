@@ -113,5 +113,3 @@ def test_everything_else_is_left_alone(scope: dict[str, Any]) -> None:
 def test_a_slash_at_the_end_is_no_way_around_the_gate() -> None:
     inner, sent, _ = exchange([last(b"{")], path="/mcp/")
     assert (inner.scopes, sent[0]["status"]) == ([], 400)
-
-

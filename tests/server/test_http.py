@@ -46,9 +46,7 @@ class Answer:
         return error["code"], error["message"], error.get("data")
 
 
-def request(
-    running: Running, method: str, path: str, body: bytes = b"", **headers: str
-) -> Answer:
+def request(running: Running, method: str, path: str, body: bytes = b"", **headers: str) -> Answer:
     connection = http.client.HTTPConnection(urlsplit(running.url).netloc, timeout=20)
     sent = {"content-type": "application/json", "accept": "application/json"}
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
@@ -91,7 +89,7 @@ def test_a_denial_comes_in_one_json_answer(served: Running) -> None:
     assert answer.headers["content-type"] == "application/json"
     assert "mcp-session-id" not in answer.headers
     result = answer.json["result"]
-    assert list(result)[0] == "type"
+    assert next(iter(result)) == "type"
     assert type(result["durationMs"]) is int
     assert result["messages"][0] == {
         "path": "arguments.command",

@@ -56,14 +56,16 @@ class Peer:
     def send(self, *messages: dict[str, Any] | str) -> None:
         stdin = self.running.process.stdin
         assert stdin is not None
-        stdin.write(lines(*messages))
-        stdin.flush()
+        with self.running.bounded():
+            stdin.write(lines(*messages))
+            stdin.flush()
 
     def receive(self) -> Any:
-        """The next answer; the watch-dog of the process bounds the wait."""
+        """The next answer."""
         stdout = self.running.process.stdout
         assert stdout is not None
-        return json.loads(stdout.readline())
+        with self.running.bounded():
+            return json.loads(stdout.readline())
 
     def ask(self, message: dict[str, Any] | str) -> Any:
         self.send(message)
@@ -133,10 +135,11 @@ def test_malformed_lines_before_the_first_message_do_not_decide_the_era(start: S
     stdin, stdout = running.process.stdin, running.process.stdout
     assert stdin is not None
     assert stdout is not None
-    stdin.write(lines("{", "", " \r", INITIALIZE))
-    stdin.flush()
-    assert json.loads(stdout.readline())["error"]["code"] == -32700
-    assert json.loads(stdout.readline())["result"]["protocolVersion"] == "2025-11-25"
+    with running.bounded():
+        stdin.write(lines("{", "", " \r", INITIALIZE))
+        stdin.flush()
+        assert json.loads(stdout.readline())["error"]["code"] == -32700
+        assert json.loads(stdout.readline())["result"]["protocolVersion"] == "2025-11-25"
 
 
 def test_notifications_are_never_answered(peer: Peer) -> None:

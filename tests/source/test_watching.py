@@ -315,8 +315,8 @@ def test_events_are_not_logged(root: Path, caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_reading_is_no_change(root: Path) -> None:
-    """Each reading would otherwise be the cause of the next."""
-    source, stop = DirectorySource([root]), threading.Event()
+    """Each reading would otherwise be the cause of the next; nor is a sweep that finds nothing."""
+    source, stop = DirectorySource([root], sweep=0.1), threading.Event()
     changes = source.watch(stop)
     noticed = threading.Event()
 

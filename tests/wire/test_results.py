@@ -18,7 +18,13 @@ from policyd.model import (
     Severity,
     ValidationResult,
 )
-from policyd.wire import Dialect, chain_result_to_json, failure_to_error, outcome_to_json
+from policyd.wire import (
+    RETIRED,
+    Dialect,
+    chain_result_to_json,
+    failure_to_error,
+    outcome_to_json,
+)
 
 UNIVERSAL, SEP = Dialect.UNIVERSAL, Dialect.SEP
 BARE = Invocation("tools/call", Phase.REQUEST, {"name": "shell", "arguments": {"command": "x"}})
@@ -134,6 +140,11 @@ def test_a_peer_is_told_the_class_of_a_failure_only(cause: Cause | None, told: s
 def test_what_was_skipped_says_why() -> None:
     info = to_json(replace(PASS, skipped="not_hooked"))["info"]
     assert info == {"policy": {"generation": "9f3a"}, "skipped": "not_hooked"}
+
+
+def test_what_is_retired_says_so() -> None:
+    info = to_json(replace(PASS, skipped=RETIRED))["info"]
+    assert info == {"policy": {"generation": "9f3a"}, "retired": True}
 
 
 CHANGES = (

@@ -43,7 +43,6 @@ from policyd.expr.cel.values import TYPES
 from policyd.expression import Flaw, Scope
 
 _TABLES: Final = ("constants", "variables")
-_OF_PATTERNS: Final = frozenset({"matches", "regex.replace", "regex.extract", "regex.extractAll"})
 _Bound = Mapping[str, int]
 
 
@@ -214,7 +213,7 @@ class _Checker:
             alone = tuple(v if i == place else NOT_LITERAL for i, v in enumerate(values))
             if function.literal(alone) is not None:
                 guilty = place
-        code = "bad-pattern" if function.name in _OF_PATTERNS else "cel-bad-argument"
+        code = "bad-pattern" if function.name == "matches" else "cel-bad-argument"
         self._flaw(code, text, arguments[guilty])
 
     def _has(self, node: Call, bound: _Bound) -> Node:

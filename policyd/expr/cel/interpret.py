@@ -54,12 +54,11 @@ def interpret(node: Node) -> Closure:
 
 
 def _at(offset: int, operation: Callable[..., Any], *operands: Any) -> Any:
-    """Do one operation; an error that has no place yet gets *offset*."""
+    """Do one operation, whose operands are values already; its error is at *offset*."""
     try:
         return operation(*operands)
     except EvaluationError as error:
-        if error.offset is None:
-            error.offset = offset
+        error.offset = offset
         raise
 
 

@@ -155,10 +155,8 @@ def contains(element: Any, container: Any, budget: Budget) -> bool:
         if type(element) is str:
             return element in container
         return any(equal(element, item, budget) for item in container)
-    if kind is dict:
-        if type(element) is str:
-            return element in container
-        return type(element) in KEYS and lookup(container, element) is not MISSING
+    if kind is dict and type(element) in KEYS:
+        return lookup(container, element) is not MISSING
     raise no_overload("in", element, container)
 
 

@@ -253,18 +253,22 @@ def _operator_slip(before: Word | None, word: Word) -> tuple[Word, str] | None:
     """The word that stands for an operator in other languages, and advice."""
     if before is not None and before.text in ("not", "NOT") and _is_operand(word):
         return before, "write `!`"
+    if before is not None and before.text == "if" and _is_operand(word):
+        return before, _CHOICE
     if word.text in ("not", "NOT"):
         return word, "write `!(a in b)`"
     operator = _WORDS_FOR_OPERATORS.get(word.text)
     return None if operator is None else (word, f"write `{operator}`")
 
 
-_WORDS_FOR_OPERATORS = {"and": "&&", "AND": "&&", "or": "||", "OR": "||"}
+_WORDS_FOR_OPERATORS = {"and": "&&", "AND": "&&", "or": "||", "OR": "||", "is": "=="}
+_WORDS_FOR_METHODS = frozenset({"contains", "startsWith", "endsWith", "matches"})
+_CHOICE = "a choice is written `condition ? value : other value`"
 
 
 def _ending_help(last: Word) -> str:
     if last.text == "?" or _is_operand(last):
-        return "a choice is written `condition ? value : other value`"
+        return _CHOICE
     return f"add what follows `{last.text}`, or remove it"
 
 
@@ -273,6 +277,10 @@ def _phrase_help(before: Word | None, word: Word) -> str | None:
         return None
     if before.text == "." and word.text in ("in", "true", "false", "null"):
         return f"write `['{word.text}']` for this key"
+    if before.text == "<" and word.text == ">":
+        return "write `!=`"
+    if word.text in _WORDS_FOR_METHODS:
+        return f"write `value.{word.text}(...)`"
     if before.type in _TEXTS and _is_operand(word):
         return "a quote inside of a string is written with a backslash, or an operator is missing"
     if _is_operand(before) and _is_operand(word):
@@ -288,4 +296,6 @@ def _is_operand(word: Word) -> bool:
 
 
 def _shown(word: Word) -> str:
-    return word.text if len(word.text) <= 24 else f"{word.text[:24]}..."
+    """The word as a message shows it: short, and one line of a string of several."""
+    line = word.text.splitlines()[0]
+    return line if len(line) <= 24 and line == word.text else f"{line[:24]}..."

@@ -64,10 +64,11 @@ class Program:
             value = self._exact(Frame(activation, budget, self._slots))
             return boolean(value) if self._boolean else value
         except EvaluationError as error:
-            if error.offset is None and error.cause is Cause.ERROR:
+            if error.offset is None:
                 error.offset = self._offset
             raise
         except RecursionError:
-            raise EvaluationError("a value is nested too deep") from None
+            reason, cause = "a value is nested too deep", Cause.ERROR
         except MemoryError:
-            raise EvaluationError("a value is too large", Cause.BUDGET) from None
+            reason, cause = "a value is too large", Cause.BUDGET
+        raise EvaluationError(reason, cause, self._offset)

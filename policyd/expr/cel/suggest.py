@@ -43,6 +43,8 @@ def name_help(node: Name, text: str, scope: Scope, bound: Iterable[str]) -> str 
         return f"a key with a dash is written `['{dashed[1]}']`"
     if node.name in _VALUES_ELSEWHERE:
         return f"did you mean `{_VALUES_ELSEWHERE[node.name]}`?"
+    if _is_map_key(node, text):
+        return f"a key that is a text is quoted: `'{node.name}'`"
     words = {name: f"variables.{name}" for name in scope.variables}
     words |= {name: f"constants.{name}" for name in scope.constants}
     words |= {name: name for name in ("true", "false", "null", "constants", "variables")}
@@ -50,6 +52,13 @@ def name_help(node: Name, text: str, scope: Scope, bound: Iterable[str]) -> str 
     words |= {name: name for name in bound}
     match = closest(node.name, words)
     return f"did you mean `{words[match]}`?" if match is not None else None
+
+
+def _is_map_key(node: Name, text: str) -> bool:
+    """True when the name stands where the key of a map literal does."""
+    before = text[: node.offset].rstrip()[-1:]
+    after = text[node.offset + node.length :].lstrip()[:1]
+    return before in ("{", ",") and after == ":"
 
 
 def function_help(name: str) -> str | None:

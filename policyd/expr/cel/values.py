@@ -125,7 +125,7 @@ def _equal_lists(left: list[Any], right: list[Any], budget: Budget) -> bool:
     if len(left) != len(right):
         return False
     budget.spend(len(left))
-    for one, other in zip(left, right, strict=True):
+    for one, other in zip(left, right, strict=True):  # noqa: SIM110 - `all` takes a frame more
         if not equal(one, other, budget):
             return False
     return True

@@ -51,6 +51,9 @@ def flaw(text: str, result: Result = Result.ANY) -> tuple[str, str, str, str | N
             "variables",
             "write `variables.NAME`",
         ),
+        ("{name: 1}", "unknown name `name`", "name", "a key that is a text is quoted: `'name'`"),
+        ("{'a': 1, b: 2}", "unknown name `b`", "b", "a key that is a text is quoted: `'b'`"),
+        ("[true ? b : 1, true]", "unknown name `b`", "b", None),
         (
             "payload.arguments.dry-run == true",
             "unknown name `run`",
@@ -276,6 +279,12 @@ def test_a_pattern_that_does_not_compile_is_pointed_at() -> None:
     code, problem, at, _ = flaw("payload.x.matches('(') || payload.y == ')'")
     assert (code, at) == ("bad-pattern", "'('")
     assert problem
+
+
+def test_the_argument_that_is_to_blame_is_pointed_at() -> None:
+    assert flaw("'a'.matches('(')")[2] == "'('"
+    code, _, at, _ = flaw("'%d %d'.format(constants.shells)")
+    assert (code, at) == ("cel-bad-argument", "shells")
 
 
 def test_all_flaws_of_an_expression_are_told_in_order_of_place() -> None:

@@ -155,6 +155,6 @@ def test_a_guard_passes_its_type_only() -> None:
 
 def test_what_python_cannot_compile_has_no_fast_path() -> None:
     tree = checked("a").root
-    for _ in range(20_000):
+    for _ in range(4_000):
         tree = type(checked("!a").root)(0, 1, tree)  # type: ignore[call-arg]
     assert generate(tree, boolean=False) is None

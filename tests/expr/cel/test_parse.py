@@ -129,6 +129,20 @@ def test_a_text_becomes_a_tree_with_places(text: str, tree: Node) -> None:
         ("a AND b", "`AND` is not an operator", "AND", "write `&&`"),
         ("not a", "`not` is not an operator", "not", "write `!`"),
         ("a == not b", "`not` is not an operator", "not", "write `!`"),
+        ("a is null", "`is` is not an operator", "is", "write `==`"),
+        (
+            "if a then b",
+            "`if` is not an operator",
+            "if",
+            "a choice is written `condition ? value : other value`",
+        ),
+        ("a <> b", "`>` is not expected here, after `<`", ">", "write `!=`"),
+        (
+            "a.b contains 'c'",
+            "`contains` is not expected here",
+            "contains",
+            "write `value.contains(...)`",
+        ),
         ("a not in b", "`not` is not an operator", "not", "write `!(a in b)`"),
         ("a &&", "the expression ends after `&&`", "&&", "add what follows `&&`, or remove it"),
         ("a == ", "the expression ends after `==`", "==", "add what follows `==`, or remove it"),
@@ -167,6 +181,12 @@ def test_a_text_becomes_a_tree_with_places(text: str, tree: Node) -> None:
             "messages cannot be made here",
             "{",
             "a map is written {'key': value}, without a name before it",
+        ),
+        (
+            "a '''b\nc'''",
+            "`'''b...` is not expected here",
+            "'''b\nc'''",
+            "an operator is missing before it",
         ),
         (
             f"{'x' * 30} {'y' * 30}",

@@ -154,6 +154,7 @@ SAMPLES: list[Any] = [
     *[None, True, False, 0, 1, 2, -1, 3.5, 1.0, -0.0, math.nan, math.inf, 2**63, 10**400],
     *["", "a", "abc", "^a", "\ud800", "2026-01-31T12:00:00Z", b"", b"a", UInt(0), UInt(2)],
     *[[], [1, "a"], ["a", "abc"], [0, 1, True], [None], [["a"]], {}, {"k": 1, "a": {}}, {1: "a"}],
+    *[compiled("ip('::1')")({}, budget()), compiled("cidr('10.0.0.0/8')")({}, budget())],
     *[CelType("int"), timedelta(0), timedelta(seconds=90), datetime(2026, 1, 31, 12, tzinfo=UTC)],
 ]
 
@@ -222,13 +223,29 @@ def test_values_that_nest_too_deep_to_compare_are_an_error() -> None:
     assert (error.reason, error.cause) == ("a value is nested too deep", Cause.ERROR)
 
 
-def test_a_value_that_takes_all_memory_is_an_error() -> None:
+def test_a_program_works_without_its_fast_path() -> None:
+    program = compiled("a.b")
+    program._fast = None
+    assert program({"a": {"b": 1}}, budget()) == 1
+    assert failure(program, {"a": {}}, budget()).reason == "no such key `b`"
+
+
+@pytest.mark.parametrize(
+    ("raised", "reason", "cause"),
+    [
+        (MemoryError, "a value is too large", Cause.BUDGET),
+        (RecursionError, "a value is nested too deep", Cause.ERROR),
+    ],
+)
+def test_what_python_cannot_hold_is_an_error(
+    raised: type[Exception], reason: str, cause: Cause
+) -> None:
     class Endless(dict[str, Any]):
         def __missing__(self, key: str) -> Any:
-            raise MemoryError
+            raise raised
 
-    error = failure(compiled("a"), Endless(), budget())
-    assert (error.reason, error.cause) == ("a value is too large", Cause.BUDGET)
+    error = failure(compiled(" a"), Endless(), budget())
+    assert (error.reason, error.cause, error.offset) == (reason, cause, 1)
 
 
 def test_a_name_without_value_is_an_error_at_its_place() -> None:

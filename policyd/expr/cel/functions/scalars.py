@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
 from policyd.errors import EvaluationError
@@ -41,13 +42,13 @@ def double_text(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    mantissa = repr(value).partition("e")[0]
-    digits = max(len(mantissa.replace(".", "").strip("-0")), 1)
-    scientific = f"{value:.{digits - 1}e}"
-    exponent = int(scientific.partition("e")[2])
-    if not -4 <= exponent < 6:
-        return scientific
-    return f"{value:.{max(digits - 1 - exponent, 0)}f}"
+    shortest = Decimal(repr(value)).normalize()
+    exponent = shortest.adjusted()
+    if -4 <= exponent < 6:
+        return f"{shortest:f}"
+    digits = "".join(map(str, shortest.as_tuple().digits))
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[0]}{'.' if digits[1:] else ''}{digits[1:]}e{exponent:+03d}"
 
 
 def bool_text(value: bool) -> str:

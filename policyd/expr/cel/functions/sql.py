@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from policyd.expr.cel.function import Function
-from policyd.expr.cel.values import no_overload
+from policyd.expr.cel.values import COPY_PER_STEP, no_overload
 from policyd.expression import Budget
 
 MAX_SQL: Final = 100_000
@@ -50,9 +50,9 @@ def _read_only(budget: Budget, text: Any) -> bool:
         raise no_overload("sql.readOnly", text)
     if len(text) > MAX_SQL:
         return False
-    budget.spend(1 + len(text) // 8)
+    budget.spend(1 + len(text) // COPY_PER_STEP)
     try:
-        tokens = list(_tokens(text))
+        tokens = list(_tokens(text, budget))
     except _Unsure:
         return False
     return _is_one_reading_statement(tokens)
@@ -70,10 +70,11 @@ _DIGITS: Final = frozenset("0123456789")
 _HEXADECIMAL: Final = frozenset("0123456789abcdef")
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokens(text: str, budget: Budget) -> Iterator[_Token]:
     """The tokens of *text*, without spaces and comments.  Raises _Unsure."""
     at, bracket = 0, False
     while at < len(text):
+        budget.spend(1)
         end, token = _next(text, at)
         if token is not None:
             bracket = _inside(bracket, token)

@@ -108,14 +108,13 @@ def _check_shape(value: Any) -> None:
     """Refuse *value* where it is nested too deep or has too long a list."""
     level, depth = [value], 0
     while level:
-        if depth > MAX_JSON_DEPTH:
+        containers = [item for item in level if type(item) in (list, dict)]
+        if containers and depth == MAX_JSON_DEPTH:
             raise EvaluationError(f"the JSON text is nested deeper than {MAX_JSON_DEPTH}")
-        inner: list[Any] = []
-        for container in level:
-            if type(container) in (list, dict):
-                bound_list(len(container))
-                inner += container if type(container) is list else container.values()
-        level, depth = inner, depth + 1
+        level, depth = [], depth + 1
+        for container in containers:
+            bound_list(len(container))
+            level += container if type(container) is list else container.values()
 
 
 # detect

@@ -37,7 +37,7 @@ Of other escape sequences only the control characters go: what a terminal would 
 title, a model reads, so a rule must see it.
 """
 
-_MARKS: Final = _compiled(rf"\pM{{{MAX_MARKS}}}(\pM+)")
+_MARKS: Final = _compiled(r"\pM{2,}")
 
 _INVISIBLE: Final = frozenset(
     chr(code)
@@ -87,12 +87,12 @@ def _folded(char: str) -> str:
 _FOLDING: Final = _Folding()
 
 
-def _without(pattern: Pattern, text: str, group: int, budget: Budget) -> str:
-    """*text* without what *group* of *pattern* matches."""
+def _without(pattern: Pattern, text: str, budget: Budget, keep: int = 0) -> str:
+    """*text* without what *pattern* matches, but for the first *keep* characters of each match."""
     kept, last = [], 0
-    for start, end in pattern.iter_spans(text, group):
+    for start, end in pattern.iter_spans(text):
         budget.spend(1)
-        kept.append(text[last:start])
+        kept.append(text[last : min(start + keep, end)])
         last = end
     return "".join(kept) + text[last:] if kept else text
 
@@ -104,12 +104,12 @@ def _normalize(budget: Budget, text: Any) -> str:
     if text.isascii() and _ASCII_CONTROLS.isdisjoint(text):
         return text
     budget.spend(1 + len(text) // (COPY_PER_STEP // 16))
-    bare = _without(_COLOURS, text, 0, budget).translate(_FOLDING)
+    bare = _without(_COLOURS, text, budget).translate(_FOLDING)
     # marks are counted after the invisible characters between them are gone, and once more
     # because some decompose into two
-    composed = unicodedata.normalize("NFKC", _without(_MARKS, bare, 1, budget))
+    composed = unicodedata.normalize("NFKC", _without(_MARKS, bare, budget, MAX_MARKS))
     bound_text(len(composed))
-    return _without(_MARKS, composed.translate(_FOLDING), 1, budget)
+    return _without(_MARKS, composed.translate(_FOLDING), budget, MAX_MARKS)
 
 
 FUNCTIONS: Final = (Function("normalize", _normalize, (1,), (), budgeted=True),)

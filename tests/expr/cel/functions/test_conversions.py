@@ -16,7 +16,7 @@ from policyd.expr.cel.functions.scalars import (
     parse_timestamp,
     timestamp_text,
 )
-from policyd.expr.cel.values import CelType, UInt
+from policyd.expr.cel.values import DURATION_MAX, CelType, UInt
 
 Call = Callable[..., Any]
 MOMENT = datetime(2026, 1, 31, 12, 30, 15, 120_000, tzinfo=UTC)
@@ -78,6 +78,7 @@ def test_dyn_is_the_value(call: Call) -> None:
         (999999.0, "999999"),
         (1000000.0, "1e+06"),
         (-1.5e300, "-1.5e+300"),
+        (5.960464477539063e-08, "5.960464477539063e-08"),
         (0.1 + 0.2, "0.30000000000000004"),
         (math.nan, "NaN"),
         (math.inf, "Infinity"),
@@ -286,7 +287,7 @@ def test_timestamp_refuses_what_is_none(refuse: Call, value: Any, reason: str) -
         ("1.s", timedelta(seconds=1)),
         ("1ms2us3µs4μs5999ns", timedelta(microseconds=1014)),
         ("-999ns", timedelta(0)),
-        ("315576000000s", timedelta(seconds=315_576_000_000)),
+        ("9223372036.854775s", DURATION_MAX),
     ],
 )
 def test_duration_takes_numbers_with_units(call: Call, value: Any, duration: timedelta) -> None:
@@ -311,7 +312,7 @@ NOT_A_DURATION = "the text is not a duration"
         ("1e3s", NOT_A_DURATION),
         ("٣s", NOT_A_DURATION),
         ("1s" * 300, NOT_A_DURATION),
-        ("315576000001s", "the duration is out of range"),
+        ("9223372036.854776s", "the duration is out of range"),
         ("9" * 300 + "h", "the duration is out of range"),
         (1, "`duration` does not take int"),
     ],
@@ -330,6 +331,6 @@ def test_a_spelled_timestamp_reads_as_itself(moment: datetime) -> None:
     assert parse_timestamp(timestamp_text(moment)) == moment
 
 
-@given(st.timedeltas(min_value=timedelta(-3_000_000), max_value=timedelta(3_000_000)))
+@given(st.timedeltas(min_value=-DURATION_MAX, max_value=DURATION_MAX))
 def test_a_spelled_duration_reads_as_itself(duration: timedelta) -> None:
     assert parse_duration(duration_text(duration)) == duration
