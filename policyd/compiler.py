@@ -12,7 +12,7 @@ from policyd.diagnostics import Diagnostic, Report, Span
 from policyd.document import Document, parse_document
 from policyd.expr.shape import Shape
 from policyd.expression import Expression
-from policyd.interceptor import Guard, Interceptor, Mutator, Validator
+from policyd.interceptor import Guard, Interceptor, Mutator, PlacedCheck, PlacedStep, Validator
 from policyd.model import Descriptor, Kind, Phase
 from policyd.pattern import compile_glob
 from policyd.policy import Node, Policy, parse_policies
@@ -113,35 +113,42 @@ _Finish = Callable[[Descriptor, Guard, Mapping[str, Expression], Shape | None], 
 
 
 def _validator(policy: Policy, site: Site) -> _Finish | None:
-    built = [CHECK_BUILDERS[rule.kind](rule, site) for rule in policy.rules]
-    checks = tuple(check for check in built if check is not None)
-    if len(checks) < len(built):
+    placed: list[PlacedCheck] = []
+    for rule in policy.rules:
+        check = CHECK_BUILDERS[rule.kind](rule, site)
+        if check is not None:
+            place = f"{_where(rule.node[rule.kind])}: rule `{rule.id}`"
+            placed.append(PlacedCheck(place, check))
+    if len(placed) < len(policy.rules):
         return None
-    where = _where(policy)
+    where = _where(policy.node["name"])
     return lambda descriptor, guard, variables, shape: Validator(
-        descriptor, guard, variables, shape, where, checks
+        descriptor, guard, variables, shape, where, tuple(placed)
     )
 
 
 def _mutator(policy: Policy, site: Site) -> _Finish | None:
-    step = STEP_BUILDERS[policy.rules[0].kind](policy.rules, site)
+    kind = policy.rules[0].kind
+    step = STEP_BUILDERS[kind](policy.rules, site)
     if step is None:
         return None
-    where = _where(policy)
+    placed = PlacedStep(_where(policy.node[kind]), step)
+    where = _where(policy.node["name"])
     return lambda descriptor, guard, variables, shape: Mutator(
-        descriptor, guard, variables, shape, where, step
+        descriptor, guard, variables, shape, where, placed
     )
 
 
-def _where(policy: Policy) -> str:
-    span = policy.node["name"].span
+def _where(node: Node) -> str:
+    span = node.span
     return f"{span.file}:{span.line}:{span.column}"
 
 
 def _guard(policy: Policy, site: Site) -> Guard:
     hook = policy.hook
     when = None if hook.when is None else site.condition(hook.when)
-    return Guard(None if hook.tools is None else _tool_test(hook.tools), when)
+    tools = None if hook.tools is None else _tool_test(hook.tools)
+    return Guard(_where(hook.node), tools, when)
 
 
 def _tool_test(tools: Node) -> Callable[[str], bool]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from policyd.activation import Activation
-from policyd.errors import EvaluationError
+from policyd.errors import Cause, EvaluationError
 from policyd.expr.shape import Shape
 from policyd.expression import Budget, Expression
 from policyd.model import (
@@ -42,8 +42,10 @@ class Guard:
     """What decides whether a policy has something to say about a payload.
 
     tools: a test on the tool's name, or None for every tool; when: the precondition.
+    where: `file:line:column` of `match`, for the log.
     """
 
+    where: str
     tools: Callable[[str], bool] | None = None
     when: Expression | None = None
 
@@ -55,10 +57,38 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedCheck:
+    """A check, and where its rule stands: what the log names when it cannot be evaluated."""
+
+    where: str
+    check: Check
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedStep:
+    """A step, and where its `patch`, `redact` or `drop` stands."""
+
+    where: str
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Why a policy could not be evaluated, with the place in its file."""
+
+    reason: str
+    cause: Cause
+
+
+def _unknown(where: str, error: EvaluationError) -> Unknown:
+    return Unknown(f"{where}: {error.reason}", error.cause)
+
+
+@dataclass(frozen=True, slots=True)
 class Interceptor:
     """What validators and mutators have in common.
 
-    where: `file:line:column` of the policy, for the log.
+    where: `file:line:column` of the policy's name.
     """
 
     descriptor: Descriptor
@@ -86,6 +116,10 @@ class Interceptor:
     def _outcome(self, activation: Activation, budget: Budget, phase: Phase) -> Outcome:
         raise NotImplementedError
 
+    def _failure(self, unknown: Unknown, phase: Phase) -> Failure:
+        name, kind = self.descriptor.name, self.descriptor.kind
+        return Failure(name, kind, phase, unknown.cause, unknown.reason)
+
     def _deadline(self, started: float, asked: float | None, outer: float | None) -> float:
         own = DEFAULT_TIMEOUT if self.descriptor.timeout is None else self.descriptor.timeout
         allowed = own if asked is None else min(own, asked)
@@ -107,38 +141,38 @@ class Interceptor:
 class Validator(Interceptor):
     """A policy that judges: every rule is evaluated, every finding told."""
 
-    checks: tuple[Check, ...]
+    checks: tuple[PlacedCheck, ...]
 
     def _outcome(self, activation: Activation, budget: Budget, phase: Phase) -> Outcome:
         findings: list[Finding] = []
-        unknown: EvaluationError | None = None
+        unknown: Unknown | None = None
         try:
             checks = self.checks if self.guard.admits(activation, budget) else ()
         except EvaluationError as error:
-            checks, unknown = (), error
-        for check in checks:
+            checks, unknown = (), _unknown(self.guard.where, error)
+        for placed in checks:
             try:
-                findings += check(activation, budget)
+                findings += placed.check(activation, budget)
             except EvaluationError as error:
                 # every rule runs even after one that cannot be evaluated: a finding of
                 # severity error is a firm answer whatever the others would have said
-                unknown = unknown or error
+                unknown = unknown or _unknown(placed.where, error)
         findings.sort(key=lambda finding: finding.severity.rank)
         return self._judge(tuple(findings), unknown, phase)
 
     def _judge(
-        self, findings: tuple[Finding, ...], unknown: EvaluationError | None, phase: Phase
+        self, findings: tuple[Finding, ...], unknown: Unknown | None, phase: Phase
     ) -> Outcome:
         blocked = bool(findings) and findings[0].severity.rank == 0
         if unknown is not None and not blocked and not self._audited:
-            return _failure(self, unknown, phase)
+            return self._failure(unknown, phase)
         return ValidationResult(
             interceptor=self.descriptor.name,
             phase=phase,
             valid=self._audited or not blocked,
             findings=findings,
             audited=self._audited,
-            failure=None if unknown is None else _reason(self, unknown),
+            failure=None if unknown is None else unknown.reason,
             cause=None if unknown is None else unknown.cause,
         )
 
@@ -147,20 +181,22 @@ class Validator(Interceptor):
 class Mutator(Interceptor):
     """A policy that changes: its step is applied as a whole or not at all."""
 
-    step: Step
+    placed: PlacedStep
 
     def _outcome(self, activation: Activation, budget: Budget, phase: Phase) -> Outcome:
         payload = activation["payload"]
         changed = payload
         changes: tuple[Change, ...] = ()
-        unknown: EvaluationError | None = None
+        unknown: Unknown | None = None
+        where = self.guard.where
         try:
             if self.guard.admits(activation, budget):
-                changed, changes = self.step(payload, activation, budget)
+                where = self.placed.where
+                changed, changes = self.placed.step(payload, activation, budget)
         except EvaluationError as error:
+            unknown = _unknown(where, error)
             if not self._audited:
-                return _failure(self, error, phase)
-            changed, unknown = payload, error
+                return self._failure(unknown, phase)
         return MutationResult(
             interceptor=self.descriptor.name,
             phase=phase,
@@ -168,16 +204,6 @@ class Mutator(Interceptor):
             payload=payload if self._audited or not changes else changed,
             changes=changes,
             audited=self._audited,
-            failure=None if unknown is None else _reason(self, unknown),
+            failure=None if unknown is None else unknown.reason,
             cause=None if unknown is None else unknown.cause,
         )
-
-
-def _failure(interceptor: Interceptor, error: EvaluationError, phase: Phase) -> Failure:
-    descriptor = interceptor.descriptor
-    reason = _reason(interceptor, error)
-    return Failure(descriptor.name, descriptor.kind, phase, error.cause, reason)
-
-
-def _reason(interceptor: Interceptor, error: EvaluationError) -> str:
-    return f"{interceptor.where}: {error.reason}"

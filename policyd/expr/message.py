@@ -20,6 +20,7 @@ from policyd.expression import Budget, Flaw, Scope
 MAX_PART = 200
 """Code points of one printed value; more are cut."""
 
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """A compiled message: texts and programs in turn."""

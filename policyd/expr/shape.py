@@ -22,6 +22,9 @@ MAX_DEPTH = 256
 MAX_BREACHES = 20
 """How many places of one payload are told."""
 
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""The only dialect that is read."""
+
 _KEYWORDS = frozenset(
     [
         "$schema",
@@ -175,7 +178,7 @@ def _children(value: Any) -> Iterator[Any]:
             yield child
 
 
-def compile_shape(schema: Any) -> Shape | tuple[SchemaFlaw, ...]:
+def compile_shape(schema: dict[str, Any] | bool) -> Shape | tuple[SchemaFlaw, ...]:
     """Compile a JSON Schema (2020-12), or say what is wrong in it."""
     flaws = tuple(_flaws(schema, ()))
     if flaws:
@@ -191,8 +194,6 @@ def compile_shape(schema: Any) -> Shape | tuple[SchemaFlaw, ...]:
         )
     except jsonschema_rs.ValidationError as error:
         return (_library_flaw(tuple(error.instance_path), error.instance, error.message),)
-    except (ValueError, jsonschema_rs.ReferencingError) as error:
-        return (SchemaFlaw(_first_line(str(error)), ()),)
 
 
 def _library_flaw(path: SchemaPath, value: Any, message: str) -> SchemaFlaw:
@@ -240,15 +241,22 @@ def _keyword_flaws(schema: Mapping[str, Any], path: SchemaPath) -> Iterator[Sche
     if isinstance(format, str) and format not in _FORMATS:
         text = f"`{format}` is not a format that is checked"
         yield SchemaFlaw(text, (*path, "format"), did_you_mean(format, _FORMATS))
-    reference = schema.get("$ref")
-    if isinstance(reference, str) and not reference.startswith("#"):
-        text = f"`{reference}` is outside of this schema, and policyd fetches nothing"
-        yield SchemaFlaw(text, (*path, "$ref"), "copy it to `$defs` and write `#/$defs/NAME`")
+    for key in ("$ref", "$dynamicRef"):
+        reference = schema.get(key)
+        if isinstance(reference, str) and not reference.startswith("#"):
+            text = f"`{reference}` is outside of this schema, and policyd fetches nothing"
+            yield SchemaFlaw(text, (*path, key), "copy it to `$defs` and write `#/$defs/NAME`")
+    dialect = schema.get("$schema", DIALECT)
+    if not isinstance(dialect, str) or dialect.rstrip("#") != DIALECT:
+        yield SchemaFlaw(
+            "policyd reads JSON Schema 2020-12", (*path, "$schema"), f"write `{DIALECT}`"
+        )
     wanted = _as_list(schema.get("required"))
     known = schema.get("properties")
-    if schema.get("additionalProperties") is False and isinstance(known, Mapping):
+    closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
+    if closed and isinstance(known, Mapping):
         for index, name in enumerate(wanted):
-            if name not in known and "patternProperties" not in schema:
+            if name not in known:
                 text = f"`{name}` is required and not allowed at once, so no value can be valid"
                 yield SchemaFlaw(text, (*path, "required", index), did_you_mean(str(name), known))
 

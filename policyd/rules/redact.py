@@ -18,11 +18,10 @@ from typing import Any
 
 from policyd.activation import Activation
 from policyd.detectors import scanner
-from policyd.errors import EvaluationError
 from policyd.expression import Budget, Flaw
 from policyd.model import Change
 from policyd.pattern import compile_pattern
-from policyd.pointer import PointerError, PointerFlaw, parse_pattern
+from policyd.pointer import PointerFlaw, parse_pattern
 from policyd.policy import Node, Rule
 from policyd.redaction import (
     Hash,
@@ -57,10 +56,8 @@ def build(rules: tuple[Rule, ...], site: Site) -> Step | None:
         changes: tuple[Change, ...] = ()
         for redaction in paths:
             budget.spend(1)
-            try:
-                payload, changed = redact_places(payload, redaction)
-            except PointerError as error:
-                raise EvaluationError(str(error)) from None
+            # never the root, which no path may match, so there is always a place left
+            payload, changed = redact_places(payload, redaction)
             changes += changed
         if texts:
             payload, changed = redact_texts(payload, texts, budget)

@@ -125,6 +125,23 @@ def test_a_lone_surrogate_is_not_judged_and_so_not_passed() -> None:
             ),
         ),
         (
+            {"items": {"$dynamicRef": "http://example.com/x.json"}},
+            SchemaFlaw(
+                "`http://example.com/x.json` is outside of this schema, "
+                "and policyd fetches nothing",
+                ("items", "$dynamicRef"),
+                "copy it to `$defs` and write `#/$defs/NAME`",
+            ),
+        ),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#"},
+            SchemaFlaw(
+                "policyd reads JSON Schema 2020-12",
+                ("$schema",),
+                "write `https://json-schema.org/draft/2020-12/schema`",
+            ),
+        ),
+        (
             {"properties": {"a": {"minimum": "x"}}},
             SchemaFlaw("`x` is not of type `number`", ("properties", "a", "minimum")),
         ),
@@ -134,6 +151,9 @@ def test_a_schema_that_cannot_do_what_it_says_is_refused(schema: Any, flaw: Sche
     assert compile_shape(schema) == (flaw,)
 
 
-@pytest.mark.parametrize("schema", [{"$ref": "#/$defs/nope"}, {"properties": []}, {"x-note": 1}])
+@pytest.mark.parametrize(
+    "schema",
+    [{"$ref": "#/$defs/nope"}, {"$id": "http://example.com/a", "$ref": "#b"}, {"x-note": 1}],
+)
 def test_a_reference_to_nothing_is_refused_and_extension_keywords_are_not(schema: Any) -> None:
     assert isinstance(compile_shape(schema), Shape) == ("x-note" in schema)

@@ -3,6 +3,9 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp_types import jsonrpc_message_adapter
 
 from policyd.wire import MAX_MESSAGE_BYTES, Rejection, dump_json, read_message, too_large
 
@@ -92,3 +95,25 @@ def test_a_rejection_is_a_json_rpc_error() -> None:
         "id": "a",
         "error": {"code": -32600, "message": "Invalid Request", "data": {"reason": "why"}},
     }
+
+
+@given(st.binary(max_size=64) | st.text(max_size=64).map(str.encode))
+def test_no_bytes_make_reading_fail(data: bytes) -> None:
+    assert isinstance(read_message(data), Rejection)
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "jsonrpc": st.sampled_from(["2.0", "1.0", 2]),
+            "id": st.none() | st.integers() | st.text() | st.floats(allow_nan=False) | st.just([]),
+            "method": st.text() | st.none(),
+            "params": st.none() | st.just({}) | st.just([]) | st.just(1),
+        },
+    )
+)
+def test_whatever_is_read_is_a_message_of_the_sdk(message: dict[str, object]) -> None:
+    found = read_message(dump_json(message))
+    if isinstance(found, dict):
+        jsonrpc_message_adapter.validate_python(found, by_name=False)

@@ -18,7 +18,11 @@ from policyd.expression import Budget
 
 
 class Result(Enum):
-    """What the value of an expression is wanted for."""
+    """What the value of an expression is wanted for.
+
+    ANY: anything.  BOOL: a decision, so exactly a bool.  TEXT: to be printed, which takes any
+    value; said so that a typed check can tell the two apart.
+    """
 
     ANY = auto()
     BOOL = auto()

@@ -59,7 +59,7 @@ def _ends_with(text: Any, suffix: Any) -> bool:
     raise no_overload("endsWith", text, suffix)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def _pattern(text: str) -> Pattern | Flaw:
     return compile_pattern(text)
 

@@ -25,7 +25,7 @@ _SCAN_PER_STEP: Final = 64  # characters that detectors scan in about the time o
 # glob
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def _compiled_glob(pattern: str) -> Callable[[str], bool]:
     return compile_glob(pattern)
 
