@@ -31,7 +31,7 @@ fmt: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 
 bench: $(INSTALLED)
-	$(BIN)/pytest -m bench tests/benchmarks
+	$(BIN)/python benchmarks/decide.py
 
 wheel: $(INSTALLED)
 	$(BIN)/python -m build --outdir dist .

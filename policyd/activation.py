@@ -12,45 +12,50 @@ from typing import Any
 
 from policyd.errors import EvaluationError
 from policyd.expression import Budget, Expression
-from policyd.model import Invocation
+from policyd.model import Invocation, Phase
 
 NO_VARIABLES: Mapping[str, Expression] = {}
 
 
 class Activation(dict[str, Any]):
-    """Names and values for the expressions of one policy on one payload.
+    """Names and values for one bare payload.
 
-    `variables.NAME` is computed on first use; where that fails, it fails the same way for
-    every rule that asks.
+    What is not there is computed when first asked for: what comes from the context, and
+    `variables.NAME`.  Where that fails, it fails the same way for every rule that asks.
     """
 
-    __slots__ = ("_budget", "_failed", "_invocation", "_variables")
+    __slots__ = ("_budget", "_failed", "_invocation", "_variables", "phase")
 
     def __init__(
         self,
-        shared: Mapping[str, Any],
+        values: Mapping[str, Any],
         invocation: Invocation,
-        budget: Budget,
+        budget: Budget | None = None,
         variables: Mapping[str, Expression] = NO_VARIABLES,
     ) -> None:
-        super().__init__(shared)
+        super().__init__(values)
         self._invocation = invocation
         self._budget = budget
-        self._failed: dict[str, EvaluationError] = {}
         self._variables = variables
+        self._failed: dict[str, EvaluationError] | None = None
+        self.phase = Phase(invocation.phase)
+
+    def with_variables(self, budget: Budget, variables: Mapping[str, Expression]) -> Activation:
+        """The same names and values, and *variables* that are charged to *budget*."""
+        return Activation(self, self._invocation, budget, variables)
 
     def __missing__(self, name: str) -> Any:
-        if name in self._failed:
+        if self._failed is not None and name in self._failed:
             raise self._failed[name]
         try:
             value = self[name] = self._compute(name)
         except EvaluationError as error:
-            self._failed[name] = error
+            self._failed = {**(self._failed or {}), name: error}
             raise
         return value
 
     def _compute(self, name: str) -> Any:
-        if name in self._variables:
+        if name in self._variables and self._budget is not None:
             return self._variables[name](self, self._budget)
         if name in _FROM_CONTEXT:
             return _FROM_CONTEXT[name](self._invocation)
@@ -65,19 +70,23 @@ _ABSENT = {
 }
 
 
-def shared_values(invocation: Invocation, payload: Any) -> dict[str, Any]:
-    """The values that all policies share for one bare payload.
+def activate(invocation: Invocation, payload: Any) -> Activation:
+    """The activation that all policies share for one bare payload.
 
     Absent params count as an empty mapping, as JSON-RPC lets a request leave them out.
     """
     if payload is None and invocation.phase == "request":
         payload = {}
-    values = {"payload": payload, "event": invocation.event, "phase": str(invocation.phase)}
+    values: dict[str, Any] = {
+        "payload": payload,
+        "event": invocation.event,
+        "phase": str(invocation.phase),
+    }
     if invocation.phase == "response":
         values["result"] = payload
     elif type(payload) is dict:
         _add_request_names(invocation.event, payload, values)
-    return values
+    return Activation(values, invocation)
 
 
 def _add_request_names(event: str, payload: dict[str, Any], values: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from policyd.activation import Activation
@@ -98,27 +98,29 @@ class Interceptor:
     where: str
 
     def run(
-        self, invocation: Invocation, shared: Mapping[str, Any], deadline: float | None = None
+        self, invocation: Invocation, shared: Activation, deadline: float | None = None
     ) -> Outcome:
         """What this interceptor says of one payload.
 
-        *shared* is what `shared_values` gave for the bare payload; *deadline* a monotonic time
-        that ends the evaluation earlier than the policy's own timeout.
+        *shared* is the activation of the bare payload; *deadline* a monotonic time that ends
+        the evaluation earlier than the policy's own timeout.
         """
         started = time.monotonic()
         budget = Budget(STEP_BUDGET, self._deadline(started, invocation.timeout, deadline))
-        activation = Activation(shared, invocation, budget, self.variables)
+        activation = shared
+        if self.variables or self.config_shape is not None:
+            activation = shared.with_variables(budget, self.variables)
         if self.config_shape is not None:
             activation["config"] = self._config(invocation)
-        outcome = self._outcome(activation, budget, Phase(invocation.phase))
-        return replace(outcome, duration=time.monotonic() - started)
+        return self._outcome(activation, budget, started)
 
-    def _outcome(self, activation: Activation, budget: Budget, phase: Phase) -> Outcome:
+    def _outcome(self, activation: Activation, budget: Budget, started: float) -> Outcome:
         raise NotImplementedError
 
-    def _failure(self, unknown: Unknown, phase: Phase) -> Failure:
+    def _failure(self, unknown: Unknown, phase: Phase, started: float) -> Failure:
         name, kind = self.descriptor.name, self.descriptor.kind
-        return Failure(name, kind, phase, unknown.cause, unknown.reason)
+        duration = time.monotonic() - started
+        return Failure(name, kind, phase, unknown.cause, unknown.reason, duration)
 
     def _deadline(self, started: float, asked: float | None, outer: float | None) -> float:
         own = DEFAULT_TIMEOUT if self.descriptor.timeout is None else self.descriptor.timeout
@@ -143,7 +145,7 @@ class Validator(Interceptor):
 
     checks: tuple[PlacedCheck, ...]
 
-    def _outcome(self, activation: Activation, budget: Budget, phase: Phase) -> Outcome:
+    def _outcome(self, activation: Activation, budget: Budget, started: float) -> Outcome:
         findings: list[Finding] = []
         unknown: Unknown | None = None
         try:
@@ -157,15 +159,19 @@ class Validator(Interceptor):
                 # every rule runs even after one that cannot be evaluated: a finding of
                 # severity error is a firm answer whatever the others would have said
                 unknown = unknown or _unknown(placed.where, error)
+        if not findings and unknown is None:
+            name, audited = self.descriptor.name, self._audited
+            duration = time.monotonic() - started
+            return ValidationResult(name, activation.phase, True, (), audited, duration=duration)
         findings.sort(key=lambda finding: finding.severity.rank)
-        return self._judge(tuple(findings), unknown, phase)
+        return self._judge(tuple(findings), unknown, activation.phase, started)
 
     def _judge(
-        self, findings: tuple[Finding, ...], unknown: Unknown | None, phase: Phase
+        self, findings: tuple[Finding, ...], unknown: Unknown | None, phase: Phase, started: float
     ) -> Outcome:
         blocked = bool(findings) and findings[0].severity.rank == 0
         if unknown is not None and not blocked and not self._audited:
-            return self._failure(unknown, phase)
+            return self._failure(unknown, phase, started)
         return ValidationResult(
             interceptor=self.descriptor.name,
             phase=phase,
@@ -174,6 +180,7 @@ class Validator(Interceptor):
             audited=self._audited,
             failure=None if unknown is None else unknown.reason,
             cause=None if unknown is None else unknown.cause,
+            duration=time.monotonic() - started,
         )
 
 
@@ -183,7 +190,7 @@ class Mutator(Interceptor):
 
     placed: PlacedStep
 
-    def _outcome(self, activation: Activation, budget: Budget, phase: Phase) -> Outcome:
+    def _outcome(self, activation: Activation, budget: Budget, started: float) -> Outcome:
         payload = activation["payload"]
         changed = payload
         changes: tuple[Change, ...] = ()
@@ -196,14 +203,15 @@ class Mutator(Interceptor):
         except EvaluationError as error:
             unknown = _unknown(where, error)
             if not self._audited:
-                return self._failure(unknown, phase)
+                return self._failure(unknown, activation.phase, started)
         return MutationResult(
             interceptor=self.descriptor.name,
-            phase=phase,
+            phase=activation.phase,
             modified=bool(changes) and not self._audited,
             payload=payload if self._audited or not changes else changed,
             changes=changes,
             audited=self._audited,
             failure=None if unknown is None else unknown.reason,
             cause=None if unknown is None else unknown.cause,
+            duration=time.monotonic() - started,
         )

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 
-from policyd.activation import moment_of, shared_values
+from policyd.activation import activate, moment_of
 from policyd.chain import Decision, Verdict, direction_of, ordered, run_chain
 from policyd.envelope import Envelope, unwrap
 from policyd.errors import EvaluationError, InvocationError
@@ -85,7 +85,7 @@ class Snapshot:
         envelope = unwrap(invocation.event, invocation.phase, invocation.payload)
         if not interceptor.descriptor.matches(invocation.event, invocation.phase):
             return _not_hooked(interceptor.descriptor, invocation)
-        shared = shared_values(invocation, envelope.payload)
+        shared = activate(invocation, envelope.payload)
         return _wrapped(interceptor.run(invocation, shared), invocation, envelope)
 
     def invoke_many(self, kind: Kind, invocation: Invocation, names: frozenset[str]) -> Verdict:
@@ -107,8 +107,8 @@ class Snapshot:
         return Decision(invocation, verdict, self.generation, time.monotonic() - started)
 
     def _run(self, invocation: Invocation, route: Route) -> Verdict:
-        names = [d.name for d in (*route.validators, *route.mutators)]
-        self._check(invocation, [self._by_name[name] for name in names])
+        chosen = (*route.validators, *route.mutators) if invocation.config else ()
+        self._check(invocation, [self._by_name[descriptor.name] for descriptor in chosen])
         deadline = None if invocation.timeout is None else time.monotonic() + invocation.timeout
         envelope = unwrap(invocation.event, invocation.phase, invocation.payload)
         chain = run_chain(
@@ -117,7 +117,7 @@ class Snapshot:
         try:
             calls = next(chain)
             while True:
-                shared = shared_values(invocation, calls[0].payload)
+                shared = activate(invocation, calls[0].payload)
                 calls = chain.send(
                     tuple(
                         self._by_name[call.descriptor.name].run(invocation, shared, deadline)

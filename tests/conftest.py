@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from policyd.cli import main
+
+# no deadline: machines are busy; in CI the same examples each time, so that red means a change
+settings.register_profile("policyd", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("policyd")
 
 RunCommand = Callable[..., dict[str, Any]]
 

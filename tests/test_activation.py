@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from policyd.activation import Activation, moment_of, shared_values
+from policyd.activation import Activation, activate, moment_of
 from policyd.errors import EvaluationError
 from policyd.expression import Budget
 from policyd.model import Invocation
@@ -19,9 +19,8 @@ def budget() -> Budget:
 
 
 def activation(invocation: Invocation, **variables: Any) -> Activation:
-    shared = shared_values(invocation, invocation.payload)
     named = {f"variables.{name}": value for name, value in variables.items()}
-    return Activation(shared, invocation, budget(), named)
+    return activate(invocation, invocation.payload).with_variables(budget(), named)
 
 
 @pytest.mark.parametrize(
@@ -46,13 +45,13 @@ def activation(invocation: Invocation, **variables: Any) -> Activation:
 def test_a_request_gives_the_names_of_its_event(
     event: str, phase: str, payload: Any, names: dict[str, Any]
 ) -> None:
-    shared = shared_values(Invocation(event, phase, payload), payload)
+    shared = activate(Invocation(event, phase, payload), payload)
     assert shared == {"payload": payload, "event": event, "phase": phase, **names}
 
 
 def test_absent_params_count_as_an_empty_mapping_and_an_absent_result_does_not() -> None:
-    request = shared_values(Invocation("tools/list", "request", None), None)
-    response = shared_values(Invocation("tools/list", "response", None), None)
+    request = activate(Invocation("tools/list", "request", None), None)
+    response = activate(Invocation("tools/list", "response", None), None)
     assert request["payload"] == {}
     assert (response["payload"], response["result"]) == (None, None)
 

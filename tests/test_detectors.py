@@ -341,6 +341,8 @@ def test_a_bearer_token_looks_drawn_at_random(text: str, secrets: list[str]) -> 
     [
         (f'{{"client_secret": "{PASSWORD}"}}', [PASSWORD]),
         (f'{{\\"password\\": \\"{PASSWORD}\\"}}', [PASSWORD]),
+        (f"password: {PASSWORD.lower()}", [PASSWORD.lower()]),
+        ("password: correct-horse-battery-1", []),
         ("DB_PASSWORD=hunter2hunter2", []),
         (f"DB_PASSWORD={PASSWORD}-x", [f"{PASSWORD}-x"]),
         (f"api_key: {PASSWORD}&page=2", [PASSWORD]),

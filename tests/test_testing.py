@@ -83,7 +83,10 @@ when: {event: tools/call, phase: request, payload: {name: shell}}
 then: {allowed: false}
 """,
     )
-    assert problem.startswith(f"`shell` could not be evaluated: {tmp_path}/shell.yaml:3:11: ")
+    place = f"{tmp_path}/shell.yaml:9:15"
+    assert (
+        problem == f"`shell` could not be evaluated: {place}: rule `no-rm`: no such key `command`"
+    )
 
 
 def test_context_config_and_direction_reach_the_policies(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from policyd.detectors.detector import Detector, Evidence, whole
 # written without spaces, so their letters before an address are text and not part of it.
 
 _LETTERS = r"A-Za-z\x{c0}-\x{24f}\x{370}-\x{52f}"
-_LOCAL = rf"[{_LETTERS}0-9_%+'][{_LETTERS}0-9._%+'-]*"
+# an apostrophe may stand within, as in o'neil@..., but one in front is a quotation mark
+_LOCAL = rf"[{_LETTERS}0-9_%+][{_LETTERS}0-9._%+'-]*"
 _DOMAIN = rf"(?:[{_LETTERS}0-9](?:[{_LETTERS}0-9-]*[{_LETTERS}0-9])?\.)+[{_LETTERS}]{{2,}}"
 
 # Endings of files and units with an `@` in their names, but for those that are domains too.

@@ -71,7 +71,10 @@ def _apply(
     if type(items) is not list:
         raise EvaluationError(f"no list at `{dropping.path}`")
     budget.spend(len(items))
-    kept = [item for item in items if not _drops(dropping, item, activation, budget)]
+    try:
+        kept = [item for item in items if not _drops(dropping, item, activation, budget)]
+    finally:
+        activation.pop("item", None)
     if len(kept) == len(items):
         return payload, 0
     return replace(payload, dropping.pointer, kept), len(items) - len(kept)

@@ -82,6 +82,10 @@ def _operation(node: Node, site: Site) -> Operation | None:
 def _check_members(node: Node, operation: Operation, site: Site) -> None:
     """Report members that the operation does not have: they would be ignored in silence."""
     op = operation.op
+    value = operation.value
+    if op in (Op.ADD, Op.REPLACE) and not operation.path and not isinstance(value, dict):
+        text = "the whole payload is an object, and so is what takes its place"
+        site.report.error("bad-operation", node["value"].span, text)
     unused = []
     if op in (Op.REMOVE, Op.MOVE, Op.COPY):
         unused.append("value")

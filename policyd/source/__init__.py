@@ -201,10 +201,12 @@ class DirectorySource:
 def case_files(paths: Sequence[Path | str]) -> tuple[Path, ...]:
     """Every case file (`*_test.yaml`, `*_test.yml`) at or below *paths*, sorted.
 
-    What cannot be searched is left out: reading the policies at the same paths says so.
+    One that cannot be read is listed as well, so that nobody takes it for passed.  What cannot
+    be searched is left out: reading the policies at the same paths says so.
     """
     found = survey_paths([os.fspath(path) for path in paths], is_case_file)
-    return tuple(sorted(Path(entry.path) for entry in found.entries if entry.problem is None))
+    paths_found = (entry.path for entry in found.entries)
+    return tuple(sorted(Path(path) for path in paths_found if is_case_file(path, False)))
 
 
 def _revision(parts: Iterable[tuple[str, bytes]]) -> str:

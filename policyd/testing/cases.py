@@ -20,7 +20,14 @@ from policyd.document import Document, parse_document
 from policyd.document import Path as DataPath
 from policyd.schema import check_case_document
 from policyd.snapshot import Snapshot
-from policyd.source import Bundle, DirectorySource, SourceFile, case_files, make_bundle
+from policyd.source import (
+    MAX_FILE_BYTES,
+    Bundle,
+    DirectorySource,
+    SourceFile,
+    case_files,
+    make_bundle,
+)
 
 _SAMPLE = re.compile(r"\$\{sample\.([^}]*)\}")
 
@@ -124,11 +131,8 @@ def _candidates(path: Path) -> Iterator[Path]:
 
 def _read(path: Path, texts: dict[str, str], report: Report) -> Document | None:
     """The document of a case file that has the right shape, its text noted in *texts*."""
-    try:
-        source = SourceFile(str(path), path.read_bytes())
-    except OSError as error:
-        reason = (error.strerror or "the file cannot be read").lower()
-        report.error("unreadable-file", Span(str(path), 1, 1, 1, 1), reason)
+    source = _source(path, report)
+    if source is None:
         return None
     texts[source.name] = source.content.decode(errors="replace")
     document = parse_document(source, report)
@@ -140,6 +144,19 @@ def _read(path: Path, texts: dict[str, str], report: Report) -> Document | None:
     if not report.failed:
         _check_names(document, report)
     return None if report.failed else document
+
+
+def _source(path: Path, report: Report) -> SourceFile | None:
+    try:
+        if path.exists() and not path.is_file():
+            reason = "this is not a regular file"  # reading a pipe would wait for ever
+        else:
+            with path.open("rb") as file:
+                return SourceFile(str(path), file.read(MAX_FILE_BYTES + 1))
+    except OSError as error:
+        reason = (error.strerror or "the file cannot be read").lower()
+    report.error("unreadable-file", Span(str(path), 1, 1, 1, 1), reason)
+    return None
 
 
 def _check_parts(document: Document, report: Report) -> None:

@@ -218,8 +218,9 @@ def _different(expected: Any, found: Any, place: str) -> Iterator[str]:
     """Every place where two JSON values differ."""
     yield from _compared(expected, found, place, _different)
     if type(expected) is dict and type(found) is dict:
-        for key in found.keys() - expected.keys():
-            yield f"expected nothing at {_step(place, key)}, there is {_shown(found[key])}"
+        for key in found:
+            if key not in expected:
+                yield f"expected nothing at {_step(place, key)}, there is {_shown(found[key])}"
 
 
 def _misses(expected: Any, found: Any, place: str) -> Iterator[str]:

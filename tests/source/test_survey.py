@@ -21,11 +21,18 @@ def test_case_files_are_found_beside_policies(tmp_path: Path) -> None:
     (tmp_path / "team").mkdir()
     for name in ("a.yaml", "a_test.yaml", "team/b_test.yml", ".c_test.yaml", "test.yaml"):
         (tmp_path / name).touch()
-    (tmp_path / "broken_test.yaml").symlink_to("nothing")
     found = (tmp_path / "a_test.yaml", tmp_path / "team/b_test.yml")
     assert case_files([tmp_path]) == found
     assert case_files([tmp_path / "team", tmp_path / "a_test.yaml", tmp_path / "a.yaml"]) == found
-    assert case_files([tmp_path / "missing", tmp_path / "broken_test.yaml"]) == ()
+    assert case_files([tmp_path / "missing"]) == ()
+
+
+def test_a_case_file_that_cannot_be_read_is_found_all_the_same(tmp_path: Path) -> None:
+    broken, pipe = tmp_path / "broken_test.yaml", tmp_path / "pipe_test.yaml"
+    broken.symlink_to("nothing")
+    os.mkfifo(pipe)
+    assert case_files([tmp_path]) == (broken, pipe)
+    assert case_files([broken]) == (broken,)
 
 
 def test_every_directory_that_was_searched_and_the_one_above_matter(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from policyd.detectors import DETECTORS
+from policyd.source import MAX_FILE_BYTES
 from policyd.testing import Case, CaseKind, find_case_files, load_cases
 from policyd.testing.comparison import spelled
 
@@ -240,9 +242,17 @@ def test_policies_that_do_not_compile_are_told_at_their_own_place(tmp_path: Path
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    assert told(tmp_path / "shell_test.yaml") == [
-        "shell_test.yaml:1:1 error[unreadable-file] no such file or directory"
-    ]
+    path = tmp_path / "shell_test.yaml"
+    assert told(path) == ["shell_test.yaml:1:1 error[unreadable-file] no such file or directory"]
+    os.mkfifo(path)
+    assert told(path) == ["shell_test.yaml:1:1 error[unreadable-file] this is not a regular file"]
+
+
+def test_a_file_that_is_too_large_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "shell_test.yaml"
+    path.write_bytes(b"# much too long\n" * (MAX_FILE_BYTES // 16 + 1))
+    (line,) = told(path)
+    assert line.startswith("shell_test.yaml:1:1 error[too-large] ")
 
 
 def test_case_files_are_found_below_directories_and_beside_policies(tmp_path: Path) -> None:

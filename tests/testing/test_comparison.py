@@ -120,6 +120,11 @@ def test_what_is_as_expected_is_no_problem(then: dict[str, Any], found: Decision
             ('expected a finding of `short` with the hint "ask", it is "shorten it"',),
         ),
         (
+            {"findings": [{"rule": "no-rm-rf"}, {"rule": "no-rm-rf"}]},
+            decision(RM),
+            ("expected a finding of `no-rm-rf`, there is none",),
+        ),
+        (
             {"findings": [{"rule": "no-rm-rf"}]},
             decision(RM, RM_ELSEWHERE),
             ("expected no finding of `no-rm-rf`, there is one at /name: no recursive delete",),
