@@ -135,8 +135,10 @@ def _now(invocation: Invocation) -> datetime:
 
 def moment_of(invocation: Invocation) -> datetime | None:
     """The moment of the invocation: what it says itself, else its context's RFC 3339 timestamp."""
-    if invocation.now is not None:
-        return invocation.now
+    now = invocation.now
+    if now is not None:
+        # a time without a zone is taken as UTC: CEL has no other
+        return now if now.tzinfo is not None else now.replace(tzinfo=UTC)
     stamp = invocation.context.get("timestamp")
     if type(stamp) is not str or len(stamp) > 64:
         return None

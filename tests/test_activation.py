@@ -84,6 +84,7 @@ def test_what_the_context_leaves_out_has_a_value_all_the_same(
     ("now", "stamp", "moment"),
     [
         (MOMENT, "2020-01-01T00:00:00Z", MOMENT),
+        (MOMENT.replace(tzinfo=None), None, MOMENT),
         (None, "2026-11-30T12:00:00Z", MOMENT),
         (None, "2026-11-30T12:00:00", None),
         (None, "yesterday", None),

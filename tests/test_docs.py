@@ -1,0 +1,69 @@
+"""What the documents show is tried: policies compile, cases hold, the embedding runs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from policyd.compiler import compile_bundle
+from policyd.source import make_bundle
+from policyd.testing import load_cases, run_case
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(document: Path, language: str) -> list[str]:
+    text = document.read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def policies() -> list[object]:
+    found: list[object] = []
+    for document in DOCUMENTS:
+        for number, block in enumerate(blocks(document, "yaml")):
+            if "policyd: v1" in block:
+                found.append(pytest.param(block, id=f"{document.name}-{number}"))
+    return found
+
+
+@pytest.mark.parametrize("text", policies())
+def test_a_policy_that_is_shown_compiles_without_a_warning(text: str) -> None:
+    assert compile_bundle(make_bundle({"p.yaml": text})).diagnostics == ()
+
+
+def test_the_cases_that_are_shown_hold_for_the_policy_above_them(tmp_path: Path) -> None:
+    shown = blocks(ROOT / "docs" / "policies.md", "yaml")
+    (policy,) = (block for block in shown if "no-destructive-shell" in block)
+    (cases,) = (block for block in shown if "cases:" in block)
+    (tmp_path / "shell.yaml").write_text(policy)
+    path = tmp_path / "shell_test.yaml"
+    path.write_text(cases)
+    case_file = load_cases(path).case_file
+    assert case_file is not None
+    assert [run_case(case_file, case).problems for case in case_file.cases] == [()]
+
+
+def test_the_embedding_that_the_readme_shows_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = (block for block in blocks(ROOT / "README.md", "python") if "policyd.load" in block)
+    monkeypatch.chdir(ROOT)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "README.md", "exec"), {})
+    assert printed.getvalue().startswith("destructive-shell recursive-delete /arguments ")
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 170
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_link_inside_of_the_repository_leads_somewhere(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    targets = [t for t in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in t]
+    missing = [target for target in targets if not (document.parent / target).exists()]
+    assert missing == []
