@@ -62,12 +62,14 @@ def cost(run: Callable[[], Any], seconds: float = 0.15) -> float:
 
 
 def ours(text: str, values: dict[str, Any]) -> Callable[[], Any]:
+    """The condition in policyd."""
     program = compile_cel(text, Scope(frozenset(values)), Result.BOOL)
     assert isinstance(program, Program)
     return lambda: program(values, Budget(1_000_000, math.inf))
 
 
 def cel_python(text: str, values: dict[str, Any]) -> Callable[[], Any]:
+    """The condition in cel-python's interpreter, the payload converted beforehand."""
     import celpy
 
     environment = celpy.Environment()
@@ -77,6 +79,7 @@ def cel_python(text: str, values: dict[str, Any]) -> Callable[[], Any]:
 
 
 def cel_cpp(text: str, values: dict[str, Any]) -> Callable[[], Any]:
+    """The condition in Google's engine; its payload is converted lazily, once."""
     from cel_expr_python import cel
 
     environment = cel.NewEnv(variables=dict.fromkeys(values, cel.Type.DYN))
@@ -119,14 +122,16 @@ def chain(count: int) -> str:
 
 
 def print_table(title: str, header: list[str], rows: Iterator[tuple[str, list[float]]]) -> None:
-    print(f"\n{title}\n{'':12}" + "".join(f"{name:>18}" for name in header))  # noqa: T201
+    """Print costs, the first in microseconds and the others beside it."""
+    print(f"\n{title}\n{'':12}" + "".join(f"{name:>18}" for name in header))
     for name, costs in rows:
         cells = [f"{costs[0]:18.2f}"]
         cells += [f"{c:10.2f} ({c / costs[0]:4.0f}x)" for c in costs[1:]]
-        print(f"{name:12}" + "".join(cells))  # noqa: T201
+        print(f"{name:12}" + "".join(cells))
 
 
 def decision_rows() -> Iterator[tuple[str, list[float]]]:
+    """Whole decisions of growing policy sets."""
     for count in (1, 10, 100):
         snapshot = compile_bundle(make_bundle({"p.yaml": chain(count)})).snapshot
         assert snapshot is not None
