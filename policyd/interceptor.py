@@ -7,6 +7,7 @@ clock it reads is the monotonic one that its deadline is measured on.
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -85,7 +86,7 @@ def _unknown(where: str, error: EvaluationError) -> Unknown:
 
 
 @dataclass(frozen=True, slots=True)
-class Interceptor:
+class Interceptor(ABC):
     """What validators and mutators have in common.
 
     where: `file:line:column` of the policy's name.
@@ -114,8 +115,8 @@ class Interceptor:
             activation["config"] = self._config(invocation)
         return self._outcome(activation, budget, started)
 
-    def _outcome(self, activation: Activation, budget: Budget, started: float) -> Outcome:
-        raise NotImplementedError
+    @abstractmethod
+    def _outcome(self, activation: Activation, budget: Budget, started: float) -> Outcome: ...
 
     def _failure(self, unknown: Unknown, phase: Phase, started: float) -> Failure:
         name, kind = self.descriptor.name, self.descriptor.kind

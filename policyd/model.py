@@ -169,11 +169,6 @@ class ValidationResult:
     skipped: str | None = None
     duration: float = 0.0
 
-    @property
-    def severity(self) -> Severity | None:
-        """The worst severity among the findings, or None without findings."""
-        return self.findings[0].severity if self.findings else None
-
 
 @dataclass(frozen=True, slots=True)
 class MutationResult:

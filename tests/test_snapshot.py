@@ -156,18 +156,16 @@ def test_a_config_lies_over_the_defaults_of_its_schema(
     assert snapshot.decide(call(payload, config=config)).allowed is allowed
 
 
-@pytest.mark.parametrize("config", [{"most": "9"}, [1], {"most": 1, "deep": [[[[1]]]]}])
+@pytest.mark.parametrize("config", [{"most": "9"}, [9], {"most": "\ud8009"}])
 def test_a_config_that_breaks_its_schema_is_the_callers_mistake(
     snapshot: Snapshot, config: Any
 ) -> None:
     payload = {"name": "limited", "arguments": {"command": "ls", "n": 1}}
-    if "deep" in config:
-        assert snapshot.decide(call(payload, config={"limited": config})).allowed
-        return
-    with pytest.raises(InvocationError) as caught:
-        snapshot.invoke("limited", call(payload, config={"limited": config}))
-    assert caught.value.data["interceptor"] == "limited"
-    assert "9" not in caught.value.data["reason"]
+    for ask in (snapshot.decide, lambda i: snapshot.invoke("limited", i)):
+        with pytest.raises(InvocationError) as caught:
+            ask(call(payload, config={"limited": config}))
+        assert caught.value.data["interceptor"] == "limited"
+        assert "9" not in caught.value.data["reason"]
 
 
 def test_a_wildcard_runs_for_events_that_nobody_has_heard_of(snapshot: Snapshot) -> None:

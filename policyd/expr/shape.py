@@ -113,9 +113,14 @@ _FORMATS = frozenset(
     ]
 )
 _TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
-_SCHEMAS = ("not", "if", "then", "else", "items", "contains", "additionalProperties")
+_SCHEMAS = (
+    *("not", "if", "then", "else", "items", "contains", "additionalProperties"),
+    *("propertyNames", "unevaluatedItems", "unevaluatedProperties", "contentSchema"),
+)
 _SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 _SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+
+_OUTSIDE = "copy it to `$defs` and write `#/$defs/NAME`"
 
 SchemaPath = tuple[str | int, ...]
 
@@ -203,11 +208,13 @@ def _library_flaw(path: SchemaPath, value: Any, message: str) -> SchemaFlaw:
     if path[-1:] == ("pattern",):
         text = f"`{value}` is not a pattern that runs in linear time"
         return SchemaFlaw(text, path, "look-around and back-references are not available")
+    if "not present in a registry" in message:
+        return SchemaFlaw("a reference leads outside of this schema", path, _OUTSIDE)
     return SchemaFlaw(_first_line(message), path)
 
 
 def _refuse(uri: str) -> Any:
-    raise ValueError(f"`{uri}` is not in the file, and policyd fetches nothing")
+    raise ValueError(uri)
 
 
 def _first_line(text: str) -> str:
@@ -245,7 +252,7 @@ def _keyword_flaws(schema: Mapping[str, Any], path: SchemaPath) -> Iterator[Sche
         reference = schema.get(key)
         if isinstance(reference, str) and not reference.startswith("#"):
             text = f"`{reference}` is outside of this schema, and policyd fetches nothing"
-            yield SchemaFlaw(text, (*path, key), "copy it to `$defs` and write `#/$defs/NAME`")
+            yield SchemaFlaw(text, (*path, key), _OUTSIDE)
     dialect = schema.get("$schema", DIALECT)
     if not isinstance(dialect, str) or dialect.rstrip("#") != DIALECT:
         yield SchemaFlaw(

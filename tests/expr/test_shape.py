@@ -134,6 +134,26 @@ def test_a_lone_surrogate_is_not_judged_and_so_not_passed() -> None:
             ),
         ),
         (
+            {"$ref": "#/x-a", "x-a": {"$ref": "http://example.com/x.json"}},
+            SchemaFlaw(
+                "a reference leads outside of this schema",
+                (),
+                "copy it to `$defs` and write `#/$defs/NAME`",
+            ),
+        ),
+        (
+            {
+                "properties": {"path": {}},
+                "required": ["path", "pth"],
+                "additionalProperties": False,
+            },
+            SchemaFlaw(
+                "`pth` is required and not allowed at once, so no value can be valid",
+                ("required", 1),
+                "did you mean `path`?",
+            ),
+        ),
+        (
             {"$schema": "http://json-schema.org/draft-07/schema#"},
             SchemaFlaw(
                 "policyd reads JSON Schema 2020-12",

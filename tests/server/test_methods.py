@@ -198,7 +198,9 @@ def test_failures_are_logged_with_their_place(caplog: pytest.LogCaptureFixture) 
     server = Server(snapshot(FRAGILE % "false"))
     assert server.refusal("fragile").data["reason"] == "the policy could not be evaluated"
     (record,) = caplog.records
-    assert record.getMessage().startswith("`fragile` could not be evaluated: p.yaml:4:11: ")
+    assert record.getMessage().startswith(
+        "`fragile` could not be evaluated: p.yaml:7:27: rule `f`: "
+    )
 
 
 def test_audited_failures_are_logged_as_well(caplog: pytest.LogCaptureFixture) -> None:
