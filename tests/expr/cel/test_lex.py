@@ -91,6 +91,7 @@ def test_one_comma_may_follow_the_last_element(text: str, types: list[str]) -> N
         (r"'\x41\X42\u0043\U00000044\105'", "ABCDE"),
         (r"b'\x41\X42\105'", b"ABE"),
         ("b'é'", "é".encode()),
+        (r"b'a\n\\'", b"a\n\\"),
         ("br'\\x41'", b"\\x41"),
         (r"'\U0001F600'", "😀"),
         ("r'a\\'", "a\\"),
