@@ -63,8 +63,11 @@ def compile_bundle(bundle: Bundle, *, allow_empty: bool = False) -> Compilation:
 
 
 def _policies(document: Document, report: Report) -> tuple[Policy, ...]:
-    check_policy_document(document, report)
-    return () if report.failed else parse_policies(document, report)
+    """The policies of a file; of one with mistakes in its shape, those that have none.
+
+    They go no further than their own diagnostics, so that all mistakes are told at once.
+    """
+    return parse_policies(document, report, broken=check_policy_document(document, report))
 
 
 def _refuse_empty(bundle: Bundle, report: Report) -> None:

@@ -47,7 +47,8 @@ class InvocationError(PolicydError):
         self.code = code
         self.message = message
         self.data = dict(data or {})
-        super().__init__(message)
+        reason = self.data.get("reason")
+        super().__init__(message if reason is None else f"{message}: {reason}")
 
 
 class Cause(StrEnum):

@@ -25,7 +25,7 @@ INTERCEPTED_EVENTS: tuple[str, ...] = (
     "tools/call",
     "tools/list",
 )
-"""What `*` and `tools/*` expand to on the wire: the events that some chain sends."""
+"""What `*` expands to on the wire: the events that some chain sends."""
 
 MCP_METHODS: tuple[str, ...] = (
     *INTERCEPTED_EVENTS,
@@ -80,4 +80,5 @@ def expand(pattern: str) -> tuple[str, ...]:
     """The concrete events that a chain without wildcards must be told for *pattern*."""
     if "*" not in pattern:
         return (pattern,)
-    return tuple(event for event in INTERCEPTED_EVENTS if matches_event(pattern, event))
+    known = INTERCEPTED_EVENTS if pattern == ANY_EVENT else MCP_METHODS
+    return tuple(event for event in known if matches_event(pattern, event))

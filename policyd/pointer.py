@@ -51,7 +51,7 @@ def parse_pointer(text: str) -> Pointer | PointerFlaw:
     if not text:
         return ()
     if text[0] != "/":
-        return PointerFlaw("a pointer must start with `/`", 0, f"write `/{text}`")
+        return PointerFlaw("a pointer must start with `/`", 0, f"write `{_as_pointer(text)}`")
     offset = text.find("~")
     while offset >= 0:
         if text[offset + 1 : offset + 2] not in ("0", "1"):
@@ -61,6 +61,12 @@ def parse_pointer(text: str) -> Pointer | PointerFlaw:
         offset = text.find("~", offset + 1)
     # `~01` is `~1` and not `/`, hence the order (RFC 6901 section 4)
     return tuple(token.replace("~1", "/").replace("~0", "~") for token in text[1:].split("/"))
+
+
+def _as_pointer(text: str) -> str:
+    """What was probably meant by a path in another notation: `$.a.b`, `a.b` or `a/b`."""
+    path = text.removeprefix("$").lstrip(".")
+    return "/" + (path if "/" in path else path.replace(".", "/"))
 
 
 def format_pointer(tokens: Iterable[str | int]) -> str:

@@ -120,13 +120,24 @@ class Policy:
     node: Node
 
 
-def parse_policies(document: Document, report: Report) -> tuple[Policy, ...]:
-    """The policies of a document that meets the schema, in the order they are written."""
+def parse_policies(
+    document: Document, report: Report, broken: frozenset[Path] = frozenset()
+) -> tuple[Policy, ...]:
+    """The policies of a document, in the order they are written.
+
+    *broken* holds the places where the document does not meet the schema: what is there is
+    left out, a rule of a validator alone, of anything else the whole policy.
+    """
     root = Node(document, ())
     found: list[Policy] = []
+    if any(len(place) < 2 for place in broken):
+        return ()
     for section, kind in (("validators", Kind.VALIDATION), ("mutators", Kind.MUTATION)):
         for node in root.get(section) or ():
-            policy = _parse_policy(node, kind, report)
+            own = frozenset(place for place in broken if place[:2] == node.path)
+            if any(not _in_rule(place) for place in own):
+                continue
+            policy = _parse_policy(node, kind, report, own)
             if policy is not None:
                 found.append(policy)
     if not found and not report.failed and "empty" not in document.data:
@@ -142,10 +153,17 @@ def parse_policies(document: Document, report: Report) -> tuple[Policy, ...]:
     return tuple(found)
 
 
-def _parse_policy(node: Node, kind: Kind, report: Report) -> Policy | None:
+def _in_rule(place: Path) -> bool:
+    return len(place) >= 4 and place[2] == "rules"
+
+
+def _parse_policy(node: Node, kind: Kind, report: Report, broken: frozenset[Path]) -> Policy | None:
     value = node.value
     hook = _parse_hook(node["match"], report)
-    rules = _check_rules(node, report) if kind is Kind.VALIDATION else _change_rules(node, report)
+    if kind is Kind.VALIDATION:
+        rules = _check_rules(node, report, broken)
+    else:
+        rules = _change_rules(node, report)
     if not rules:
         return None
     return Policy(
@@ -167,6 +185,9 @@ def _parse_hook(node: Node, report: Report) -> Hook:
     phases = tuple(Phase) if value["phase"] == "both" else (Phase(value["phase"]),)
     for event in node["events"]:
         _check_event(event, report)
+        if event.value.startswith("notifications/") and phases != (Phase.REQUEST,):
+            text = "a notification has no response: write `phase: request`"
+            report.error("never-runs", node["phase"].span, text)
     hook = Hook(tuple(value["events"]), phases, node.get("tools"), node.get("when"), node)
     if hook.tools is not None:
         _check_tools(hook, hook.tools, report)
@@ -245,10 +266,12 @@ def _parse_priority(
     return {phase: node.value.get(phase.value, 0) for phase in hook.phases}
 
 
-def _check_rules(node: Node, report: Report) -> tuple[Rule, ...]:
+def _check_rules(node: Node, report: Report, broken: frozenset[Path]) -> tuple[Rule, ...]:
     rules: list[Rule] = []
     seen: dict[str, Node] = {}
     for entry in node["rules"]:
+        if any(place[:4] == entry.path for place in broken):
+            continue
         kind = only_one(entry, CHECK_KINDS, "a rule", report)
         rule_id = entry.value["id"]
         if rule_id in seen:

@@ -108,7 +108,12 @@ class Reloader:
             except Exception as error:
                 # border: a mistake of ours must not cost the last good set
                 outcome = self._reject_crash(error)
-            self._status = replace(self._status, last_outcome=outcome)
+            if (
+                outcome is not Outcome.UNCHANGED
+                or self._status.last_outcome is not Outcome.INSTALLED
+            ):
+                # a look that found nothing new must not hide what came of the last change
+                self._status = replace(self._status, last_outcome=outcome)
             return outcome
 
     async def _reload(self) -> Outcome:

@@ -15,7 +15,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from policyd.diagnostics import Report, Span, did_you_mean
+from policyd.diagnostics import Report, Span, closest, did_you_mean
 from policyd.document import Document
 from policyd.document import Path as DataPath
 
@@ -32,9 +32,9 @@ def schema_text(name: str) -> str:
     return (packaged if packaged.exists() else beside).read_text(encoding="utf-8")
 
 
-def check_policy_document(document: Document, report: Report) -> None:
-    """Report everything in *document* that a policy file may not have."""
-    _check("policy", document, report)
+def check_policy_document(document: Document, report: Report) -> frozenset[DataPath]:
+    """Report everything in *document* that a policy file may not have, and say where it is."""
+    return _check("policy", document, report)
 
 
 def check_case_document(document: Document, report: Report) -> None:
@@ -66,7 +66,8 @@ class _Breach:
         return self.document.span(self.path)
 
 
-def _check(name: str, document: Document, report: Report) -> None:
+def _check(name: str, document: Document, report: Report) -> frozenset[DataPath]:
+    places: set[DataPath] = set()
     for error in _validator(name).iter_errors(document.data):
         assert isinstance(error.schema, Mapping)
         breach = _Breach(
@@ -77,7 +78,9 @@ def _check(name: str, document: Document, report: Report) -> None:
             document=document,
             names="propertyNames" in error.absolute_schema_path,
         )
+        places.add(breach.path)
         _DESCRIBE.get(breach.keyword, _other)(breach, report)
+    return frozenset(places)
 
 
 def _unknown_fields(breach: _Breach, report: Report) -> None:
@@ -103,10 +106,17 @@ def _extra_keys(breach: _Breach) -> Iterator[str]:
 
 def _missing_fields(breach: _Breach, report: Report) -> None:
     for key in breach.schema["required"]:
-        if key in breach.value:
+        if key in breach.value or _is_misspelt(key, breach):
             continue
         description = breach.schema.get("properties", {}).get(key, {}).get("description")
         report.error("missing-field", _head(breach), f"`{key}` is missing", _advice(description))
+
+
+def _is_misspelt(key: str, breach: _Breach) -> bool:
+    """True when a field that is not known is told to be *key*: one slip, one diagnostic."""
+    known = breach.schema.get("properties", {})
+    free = [name for name in known if name not in breach.value]
+    return any(closest(extra, free) == key for extra in _extra_keys(breach))
 
 
 def _head(breach: _Breach) -> Span:
@@ -140,7 +150,7 @@ def _wrong_type(breach: _Breach, report: Report) -> None:
         help = "quote it to make it a text"
     elif kinds == ["array"]:
         help = "write a list: `[...]`, or one `- ` line for each"
-    text = f"`{_field(breach)}` must be {expected}, not {_found(breach)}"
+    text = f"{_subject(breach)} must be {expected}, not {_found(breach)}"
     report.error("wrong-type", breach.span, text, help)
 
 
@@ -208,8 +218,14 @@ def _written(breach: _Breach) -> str:
 
 
 def _field(breach: _Breach) -> str:
-    names = [part for part in breach.path if isinstance(part, str)]
-    return names[-1] if names else "the file"
+    return next(part for part in reversed(breach.path) if isinstance(part, str))
+
+
+def _subject(breach: _Breach) -> str:
+    if not breach.path:
+        return "the file"
+    item = "an entry of " if isinstance(breach.path[-1], int) else ""
+    return f"{item}`{_field(breach)}`"
 
 
 def _advice(description: str | None) -> str | None:

@@ -82,10 +82,14 @@ class Site:
             return None
         parsed = parse_pointer(node.text)
         if isinstance(parsed, PointerFlaw):
-            flaw = Flaw("bad-pointer", parsed.text, parsed.offset, 1, parsed.help)
-            self.flaws(node.text, (flaw,))
+            self.pointer_flaw(node.text, parsed)
             return None
         return parsed
+
+    def pointer_flaw(self, text: Text, flaw: PointerFlaw) -> None:
+        """Report what is wrong in a pointer: the whole of it, or what is wrong inside."""
+        length = 1 if flaw.offset else len(text)
+        self.flaws(text, (Flaw("bad-pointer", flaw.text, flaw.offset, length, flaw.help),))
 
     def detectors(self, node: Node) -> tuple[str, ...] | None:
         """The names of detectors and groups in a list; None after a diagnostic."""

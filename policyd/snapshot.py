@@ -148,8 +148,10 @@ def _check_config(interceptor: Interceptor, invocation: Invocation) -> None:
     except EvaluationError:
         breaches = ((),)
     if breaches:
-        place = "/".join(("", *map(str, breaches[0]))) or "the config"
-        data = {"interceptor": name, "reason": f"`{place}` does not meet the configSchema"}
+        place = "/".join(("", *map(str, breaches[0])))
+        where = f" at `{place}`" if place else ""
+        reason = f"the config of `{name}` does not meet its configSchema{where}"
+        data = {"interceptor": name, "reason": reason}
         raise InvocationError(INVALID_PARAMS, "Invalid interceptor config", data)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from policyd.compiler import compile_bundle
+from policyd.detectors import DETECTORS, GROUPS
 from policyd.source import make_bundle
 from policyd.testing import load_cases, run_case
 
@@ -55,6 +56,11 @@ def test_the_embedding_that_the_readme_shows_runs(monkeypatch: pytest.MonkeyPatc
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
     assert printed.getvalue().startswith("destructive-shell recursive-delete /arguments ")
+
+
+def test_every_detector_and_group_is_documented() -> None:
+    text = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    assert [name for name in (*DETECTORS, *GROUPS) if f"`{name}`" not in text] == []
 
 
 def test_the_readme_is_short() -> None:

@@ -118,7 +118,8 @@ when:
 then: {allowed: true}
 """,
     )
-    assert problem == "the invocation is refused: `/limit` does not meet the configSchema"
+    reason = "the config of `shell` does not meet its configSchema at `/limit`"
+    assert problem == f"the invocation is refused: {reason}"
 
 
 def test_a_compile_case_compares_diagnostics(tmp_path: Path) -> None:

@@ -56,18 +56,22 @@ def command(paths: Sequence[Path], format: Format, **asked: Any) -> Exit:
 
     First whether the payload is allowed, then every finding, every change, every policy that
     could not be evaluated and why, and at last the payload, if it was changed. With --format
-    json it is the chain result of SEP-2624, with `allowed` and `generation` added. The exit
+    json it is the chain result of SEP-2624, with `allowed` and `generation` added, and under
+    `failures` why a policy could not be evaluated. The exit
     code is 0 whether the payload is allowed or denied: both are answers. It is 2 for a payload
     that is not JSON.
     """
     snapshot = snapshot_or_exit(paths)
+    if [_name(file) for file in asked.values() if hasattr(file, "read")].count("-") > 1:
+        raise click.UsageError("the standard input can be read once only")
     invocation = _invocation(**asked)
+    _check_config_names(invocation, {d.name for d in snapshot.descriptors})
     try:
         decision = snapshot.decide(dated(invocation, datetime.now(UTC)))
     except InvocationError as error:
         raise click.UsageError(_reason(error)) from None
     if format is Format.JSON:
-        say_json(decision.to_json())
+        say_json(_as_json(decision))
         return Exit.FINE
     if not decision.outcomes:
         _note_no_policy(invocation)
@@ -91,17 +95,21 @@ def _invocation(
     )
 
 
+def _name(file: BinaryIO) -> str:
+    name = str(getattr(file, "name", "-"))
+    return "-" if name == "<stdin>" else name
+
+
 def _json(file: BinaryIO) -> Any:
     """The JSON value in *file*.  Raises UsageError, with the place, where there is none."""
-    name = getattr(file, "name", "-")
-    name = "-" if name == "<stdin>" else name
+    name = _name(file)
     try:
         value = wire.parse_json(file.read())
         wire.check_payload(value)
     except InvocationError as error:
         reason = _reason(error)
         place = _PLACE.search(reason)
-        where = f"{name}:{place[1]}:{place[2]}" if place else str(name)
+        where = f"{name}:{place[1]}:{place[2]}" if place else name
         raise click.UsageError(f"{where}: {_PLACE.sub('', reason)}") from None
     return value
 
@@ -125,11 +133,26 @@ def _configs(file: BinaryIO | None) -> Mapping[str, Mapping[str, Any]]:
     return configs
 
 
+def _check_config_names(invocation: Invocation, names: set[str]) -> None:
+    for name in invocation.config:
+        if name not in names:
+            guess = did_you_mean(name, names)
+            help = "" if guess is None else f"; {guess}"
+            raise click.UsageError(f"--config: there is no interceptor `{name}`{help}")
+
+
 def _note_no_policy(invocation: Invocation) -> None:
     event = invocation.event
     text = f"note: no policy matches `{event}` in the {invocation.phase} phase"
     guess = did_you_mean(event, MCP_METHODS) if event not in MCP_METHODS else None
     say(text if guess is None else f"{text}; {guess}", WARNING, err=True)
+
+
+def _as_json(decision: Decision) -> dict[str, Any]:
+    """The chain result, with the reasons of failures that a peer would not be told."""
+    failed = dict(_failed(decision))
+    answer = decision.to_json()
+    return {**answer, "failures": failed} if failed else answer
 
 
 def _say_decision(decision: Decision) -> None:
@@ -181,7 +204,13 @@ def _changes(decision: Decision) -> Iterator[str]:
 
 
 def _failures(decision: Decision) -> Iterator[str]:
+    for name, reason in _failed(decision):
+        yield f"failed[{name}]: {reason}"
+
+
+def _failed(decision: Decision) -> Iterator[tuple[str, str]]:
+    """Each interceptor that could not be evaluated, and why."""
     for outcome in decision.outcomes:
         reason = outcome.reason if isinstance(outcome, Failure) else outcome.failure
         if reason is not None:
-            yield f"failed[{outcome.interceptor}]: {reason}"
+            yield outcome.interceptor, reason

@@ -27,6 +27,26 @@ MAX_LENGTH = 2048
 MAX_MULTISELECTS = 8
 """Each `[a, b]` may double what the next one sees."""
 
+_NOT_IN_PAYLOADS = {
+    "args": "arguments",
+    "constants": None,
+    "now": None,
+    "payload": "@",
+    "principal": None,
+    "prompt": "name",
+    "session": None,
+    "tool": "name",
+    "trace": None,
+    "variables": None,
+}
+"""Names of CEL that no payload of MCP has as a member, each with what JMESPath has for it."""
+
+_RIGHT_SIDES = frozenset(
+    {"subexpression", "index_expression", "projection", "value_projection", "flatten", "pipe"}
+    | {"filter_projection"}
+)
+"""Nodes of which only the first child is evaluated on the payload itself."""
+
 _FUNCTIONS: Mapping[str, Any] = functions.Functions.FUNCTION_TABLE
 
 
@@ -107,6 +127,7 @@ def _check(text: str, tree: dict[str, Any]) -> Iterator[Flaw]:
             yield from _check_comparison(text, node)
         elif kind in ("multi_select_list", "multi_select_dict"):
             selects += 1
+    yield from _check_roots(text, tree)
     if selects > MAX_MULTISELECTS:
         message = f"more than {MAX_MULTISELECTS} lists or mappings are built"
         yield Flaw("jmespath-too-large", message, 0, len(text))
@@ -118,6 +139,22 @@ def _nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
         node = pending.pop()
         yield node
         pending += [child for child in node.get("children", ()) if isinstance(child, dict)]
+
+
+def _check_roots(text: str, tree: dict[str, Any]) -> Iterator[Flaw]:
+    """Report names of CEL where the payload is meant: they would be null, and never fire."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        children = [child for child in node.get("children", ()) if isinstance(child, dict)]
+        pending += children[:1] if node["type"] in _RIGHT_SIDES else children
+        name = node.get("value")
+        if node["type"] == "field" and name in _NOT_IN_PAYLOADS:
+            instead = _NOT_IN_PAYLOADS[name]
+            help = f"write `{instead}`" if instead else "use CEL where you need it"
+            message = f"JMESPath sees the payload only, which has no `{name}`"
+            offset = max(0, text.find(name))
+            yield Flaw("jmespath-unknown-name", message, offset, len(name), help)
 
 
 def _check_call(text: str, node: dict[str, Any]) -> Iterator[Flaw]:

@@ -15,6 +15,7 @@ from typing import Any
 from policyd.detectors import scanner
 from policyd.errors import EvaluationError
 from policyd.expr.cel import Program, Result, compile_cel
+from policyd.expr.cel.functions import FUNCTIONS
 from policyd.expression import Budget, Flaw, Scope
 
 MAX_PART = 200
@@ -94,7 +95,7 @@ def _printed(program: Program, activation: Mapping[str, Any], budget: Budget) ->
 
 def printable(value: Any) -> str:
     """*value* as a message may show it: cut, on one line, without secrets."""
-    text = value if isinstance(value, str) else _json(value)
+    text = _text(value)
     text = text[: 20 * MAX_PART]
     for match in reversed(scanner(("secrets",)).find(text)):
         text = f"{text[: match.start]}[{match.detector}]{text[match.end :]}"
@@ -102,8 +103,18 @@ def printable(value: Any) -> str:
     return shown if len(text) <= MAX_PART else shown + "..."
 
 
-def _json(value: Any) -> str:
+def _text(value: Any) -> str:
+    """As `string(value)` gives it; lists and maps as JSON, in which that stands quoted."""
+    if not isinstance(value, (dict, list)) and value is not None:
+        return _string(value)
     try:
-        return json.dumps(value, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=_string)
     except (TypeError, ValueError, RecursionError):
+        return "?"
+
+
+def _string(value: Any) -> str:
+    try:
+        return str(FUNCTIONS["string"].call(value))
+    except EvaluationError:
         return "?"

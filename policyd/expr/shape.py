@@ -15,6 +15,8 @@ import jsonschema_rs
 
 from policyd.diagnostics import did_you_mean
 from policyd.errors import EvaluationError
+from policyd.expression import Flaw
+from policyd.pattern import compile_pattern
 
 MAX_DEPTH = 256
 """Nesting of a payload: the engine recurses natively, so depth is checked first."""
@@ -206,8 +208,10 @@ def _library_flaw(path: SchemaPath, value: Any, message: str) -> SchemaFlaw:
     if path[-1:] == ("type",):
         return SchemaFlaw(f"`{value}` is not a type", path, did_you_mean(str(value), _TYPES))
     if path[-1:] == ("pattern",):
-        text = f"`{value}` is not a pattern that runs in linear time"
-        return SchemaFlaw(text, path, "look-around and back-references are not available")
+        flaw = compile_pattern(str(value))
+        if isinstance(flaw, Flaw):
+            return SchemaFlaw(f"in this pattern: {flaw.text}", path, flaw.help)
+        return SchemaFlaw("this pattern cannot run in linear time", path)
     if "not present in a registry" in message:
         return SchemaFlaw("a reference leads outside of this schema", path, _OUTSIDE)
     return SchemaFlaw(_first_line(message), path)

@@ -17,7 +17,7 @@ from typing import Any
 from policyd.activation import Activation
 from policyd.errors import EvaluationError
 from policyd.expr.cel import Program
-from policyd.expression import Budget, Flaw
+from policyd.expression import Budget
 from policyd.model import Change
 from policyd.patch import (
     Op,
@@ -28,6 +28,7 @@ from policyd.patch import (
     parse_operation,
     same_json,
 )
+from policyd.pointer import PointerFlaw
 from policyd.policy import Node, Rule
 from policyd.rules.kinds import Step
 from policyd.site import Site
@@ -74,8 +75,7 @@ def _operation(node: Node, site: Site) -> Operation | None:
     elif parsed.offset is None:
         site.report.error("bad-operation", member.span, parsed.text, parsed.help)
     else:
-        flaw = Flaw("bad-pointer", parsed.text, parsed.offset, 1, parsed.help)
-        site.flaws(member.text, (flaw,))
+        site.pointer_flaw(member.text, PointerFlaw(parsed.text, parsed.offset, parsed.help))
     return None
 
 

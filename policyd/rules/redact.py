@@ -107,8 +107,7 @@ def _by_path(rule: Rule, replace: Strategy, site: Site) -> PathRedaction | None:
     node = rule.node["path"]
     pattern = parse_pattern(node.text)
     if isinstance(pattern, PointerFlaw):
-        flaw = Flaw("bad-pointer", pattern.text, pattern.offset, 1, pattern.help)
-        site.flaws(node.text, (flaw,))
+        site.pointer_flaw(node.text, pattern)
         return None
     if pattern.matches_root:
         text = "the path matches the whole payload, of which nothing would be left"
