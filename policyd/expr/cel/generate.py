@@ -65,6 +65,13 @@ _PLAIN: Final = frozenset({int, float, str, bytes, bool, type(None)})
 """The types whose values may stand in code as they are."""
 
 
+MAX_LOOPS: Final = 10
+"""Loops within loops that are left to Python; the exact path has no such limit.
+
+Python 3.13 crashes in its own compiler from some thirty comprehensions within one another.
+"""
+
+
 def generate(root: Node, *, boolean: bool) -> Fast | None:
     """The function for *root*, or None where Python cannot compile what is nested so deep.
 
@@ -78,26 +85,13 @@ def generate(root: Node, *, boolean: bool) -> Fast | None:
         return None
 
 
-def number(value: Any) -> Any:
-    """*value* itself where it is a number.  Raises TypeError for anything else."""
-    if type(value) in values.NUMBERS:
-        return value
-    raise TypeError
-
-
-def truth(value: Any) -> bool:
-    """*value* itself where it is a bool.  Raises TypeError for anything else."""
-    if value is True or value is False:
-        return value is True
-    raise TypeError
-
-
 class _Generator:
     """Makes one function.  Most methods return the Python expression for one part."""
 
     def __init__(self, root: Node) -> None:
         self._globals: dict[str, Any] = {"__builtins__": {}}
         self._names: dict[int, str] = {}
+        self._loops = 0
         reads = Counter(node.key for node, _ in walk(root) if isinstance(node, Free))
         # a value read once is read in its place, where `&&` may skip it; `variables.*` always,
         # because reading one computes it
@@ -130,7 +124,7 @@ class _Generator:
         """A part that must yield a bool."""
         if kind_of(node) is Kind.BOOL:
             return self.visit(node)
-        return self._call(truth, self.visit(node))
+        return self._call(operators.truth, self.visit(node))
 
     def _global(self, value: Any) -> ast.expr:
         """*value* under a name of its own; it is kept alive, so its id stays its own."""
@@ -241,9 +235,9 @@ class _Generator:
         kinds = (kind_of(node.left), kind_of(node.right))
         if Kind.NUMBER in kinds:
             if kinds[0] is not Kind.NUMBER:
-                left = self._call(number, left)
+                left = self._call(operators.number, left)
             elif kinds[1] is not Kind.NUMBER:
-                right = self._call(number, right)
+                right = self._call(operators.number, right)
         elif Kind.STRING not in kinds and Kind.TIME not in kinds:
             return self._call(OPERATIONS[node.operator], left, right)
         # Python compares a text or a time only with its like
@@ -296,6 +290,14 @@ class _Generator:
 
     def loop(self, node: Loop) -> ast.expr:
         """A comprehension, or `any` and its like over one."""
+        self._loops += 1
+        if self._loops > MAX_LOOPS:
+            raise RecursionError
+        made = self._loop(node)
+        self._loops -= 1
+        return made
+
+    def _loop(self, node: Loop) -> ast.expr:
         tests = [] if node.test is None else [self.condition(node.test)]
         if node.macro == "map":
             assert node.result is not None, "map has a result"

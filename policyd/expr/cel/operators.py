@@ -229,3 +229,20 @@ def pairs(container: Any, budget: Budget) -> Iterable[tuple[Any, Any]]:
 
 def _no_loop(container: Any) -> NoReturn:
     raise EvaluationError(f"a list or a map is needed here, not {described(container)}")
+
+
+# Guards of the fast path, which sorts nothing out itself: they raise, and the exact path decides
+
+
+def number(value: Any) -> Any:
+    """*value* itself where it is a number.  Raises TypeError for anything else."""
+    if type(value) in NUMBERS:
+        return value
+    raise TypeError
+
+
+def truth(value: Any) -> bool:
+    """*value* itself where it is a bool.  Raises TypeError for anything else."""
+    if value is True or value is False:
+        return value is True
+    raise TypeError

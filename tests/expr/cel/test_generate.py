@@ -11,7 +11,8 @@ import pytest
 
 from policyd.errors import EvaluationError
 from policyd.expr.cel.check import Checked, check
-from policyd.expr.cel.generate import Fast, generate, number, truth
+from policyd.expr.cel.generate import Fast, generate
+from policyd.expr.cel.operators import number, truth
 from policyd.expr.cel.parse import parse
 from policyd.expr.cel.tree import Node
 from policyd.expr.cel.values import UInt
