@@ -66,7 +66,7 @@ _ABSENT = {
     "tool": "the payload has no text `name`, so `tool` is unknown",
     "prompt": "the payload has no text `name`, so `prompt` is unknown",
     "uri": "the payload has no text `uri`",
-    "args": "the `arguments` of the payload are not a mapping",
+    "args": "the payload has no text `name`, or `arguments` that are no mapping",
 }
 
 
@@ -92,8 +92,9 @@ def activate(invocation: Invocation, payload: Any) -> Activation:
 def _add_request_names(event: str, payload: dict[str, Any], values: dict[str, Any]) -> None:
     if event in ("tools/call", "prompts/get"):
         name = payload.get("name")
-        if type(name) is str:
-            values["tool" if event == "tools/call" else "prompt"] = name
+        if type(name) is not str:
+            return  # these are no params, so that there are no arguments is not known either
+        values["tool" if event == "tools/call" else "prompt"] = name
         arguments = payload.get("arguments")
         if arguments is None:
             values["args"] = {}
@@ -144,9 +145,9 @@ def moment_of(invocation: Invocation) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(stamp)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
         return None
-    return moment.astimezone(UTC) if moment.tzinfo is not None else None
 
 
 _FROM_CONTEXT: Mapping[str, Callable[[Invocation], Any]] = {

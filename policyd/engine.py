@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from policyd.chain import Decision
 from policyd.model import Invocation
 from policyd.snapshot import Snapshot, dated
+from policyd.wire import check_payload
 
 
 class Engine:
@@ -31,6 +32,8 @@ class Engine:
     def decide(self, invocation: Invocation) -> Decision:
         """What the snapshot in force says of *invocation*, now unless it says when it is.
 
-        Raises InvocationError as `Snapshot.decide` does.
+        Raises InvocationError as `Snapshot.decide` does, and for a payload that is not JSON:
+        tuples, bytes and NaN are refused rather than overlooked.
         """
+        check_payload(invocation.payload)
         return self._current.decide(dated(invocation, datetime.now(UTC)))

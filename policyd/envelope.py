@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+MAX_ID = 64
+"""Characters of a request id; something longer is judged with the payload."""
+
 _REQUEST_KEYS = frozenset({"jsonrpc", "id", "method", "params"})
 _RESPONSE_KEYS = frozenset({"jsonrpc", "id", "result"})
 
@@ -36,13 +39,21 @@ class Envelope:
 def unwrap(event: str, phase: str, payload: Any) -> Envelope:
     """Take the bare payload out of its envelope, if it has one.
 
-    Only an object that consists of JSON-RPC members alone counts as an envelope, so that no
-    argument written by a model can pass for one.
+    Only an object that consists of JSON-RPC members alone, as JSON-RPC has them, counts as an
+    envelope, so that no argument written by a model can pass for one and nothing can hide
+    beside the payload.
     """
-    if type(payload) is not dict:
+    if type(payload) is not dict or not _is_plain(payload):
         return Envelope(payload, None)
     if phase == "request" and payload.get("method") == event and payload.keys() <= _REQUEST_KEYS:
         return Envelope(payload.get("params"), "params", payload)
     if phase == "response" and "result" in payload and payload.keys() <= _RESPONSE_KEYS:
         return Envelope(payload["result"], "result", payload)
     return Envelope(payload, None)
+
+
+def _is_plain(message: Mapping[str, Any]) -> bool:
+    """True when `jsonrpc` and `id`, where present, are what JSON-RPC 2.0 says."""
+    sent = message.get("id")
+    plain_id = sent is None or type(sent) is int or (type(sent) is str and len(sent) <= MAX_ID)
+    return plain_id and message.get("jsonrpc", "2.0") == "2.0"

@@ -132,7 +132,8 @@ class Interceptor(ABC):
         """The config as sent, over the defaults that the schema's properties name."""
         schema = self.descriptor.config_schema or {}
         properties = schema.get("properties", {})
-        defaults = {k: v["default"] for k, v in properties.items() if "default" in v}
+        described = {k: v for k, v in properties.items() if isinstance(v, dict)}
+        defaults = {k: v["default"] for k, v in described.items() if "default" in v}
         return {**defaults, **invocation.config.get(self.descriptor.name, {})}
 
     @property

@@ -15,7 +15,9 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "policyd"
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("diagnostics", "events", "pointer", "envelope"),
+    ("diagnostics", "events", "pointer.one", "envelope"),
+    ("pointer.many",),
+    ("pointer",),
     ("errors", "patch"),
     ("model", "expression"),
     ("pattern_mistakes",),
@@ -27,7 +29,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("document", "wire", "detectors", "activation"),
     ("redaction.strategy", "redaction.walk"),
     ("redaction",),
-    ("schema", "policy", "expr.shape", "expr.jmes"),
+    ("schema", "policy", "expr.jmes", "expr.recursion"),
+    ("expr.shape",),
     # CEL: text, tree, functions, check, the two ways to evaluate
     ("expr.cel.function", "expr.cel.values"),
     ("expr.cel.tree",),

@@ -24,8 +24,10 @@ from policyd.expression import Budget, Flaw
 MAX_LENGTH = 2048
 """Code points of one expression: a chain of multi-selects doubles its result every ten."""
 
-MAX_MULTISELECTS = 8
-"""Each `[a, b]` may double what the next one sees."""
+MAX_WIDTH = 256
+"""The widths of all `[a, b]`, multiplied: so many times may the result outgrow the payload."""
+
+_ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
 
 _NOT_IN_PAYLOADS = {
     "args": "arguments",
@@ -118,7 +120,7 @@ def _syntax_help(text: str, offset: int) -> str | None:
 
 
 def _check(text: str, tree: dict[str, Any]) -> Iterator[Flaw]:
-    selects = 0
+    width = 1
     for node in _nodes(tree):
         kind = node["type"]
         if kind == "function_expression":
@@ -126,10 +128,14 @@ def _check(text: str, tree: dict[str, Any]) -> Iterator[Flaw]:
         elif kind == "comparator":
             yield from _check_comparison(text, node)
         elif kind in ("multi_select_list", "multi_select_dict"):
-            selects += 1
+            width *= max(1, len(node["children"]))
+        elif kind == "not_expression" and node["children"][0].get("value") in _ORDERINGS:
+            message = "`!` before an ordering is true for everything that is no number"
+            help = "turn the comparison round: `a <= b` instead of `!(a > b)`"
+            yield Flaw("jmespath-negated-ordering", message, max(0, text.find("!")), 1, help)
     yield from _check_roots(text, tree)
-    if selects > MAX_MULTISELECTS:
-        message = f"more than {MAX_MULTISELECTS} lists or mappings are built"
+    if width > MAX_WIDTH:
+        message = f"lists and mappings of more than {MAX_WIDTH} values in all are built"
         yield Flaw("jmespath-too-large", message, 0, len(text))
 
 

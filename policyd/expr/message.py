@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from policyd.detectors import scanner
@@ -19,7 +20,13 @@ from policyd.expr.cel.functions import FUNCTIONS
 from policyd.expression import Budget, Flaw, Scope
 
 MAX_PART = 200
-"""Code points of one printed value; more are cut."""
+"""Code points of one printed value, and elements of one that holds others; more are cut."""
+
+MAX_NESTING = 8
+"""Levels of a printed value; what is deeper is not shown."""
+
+MAX_SCAN = 20 * MAX_PART
+"""Code points of a text that are looked at: none beyond can be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +102,32 @@ def _printed(program: Program, activation: Mapping[str, Any], budget: Budget) ->
 
 def printable(value: Any) -> str:
     """*value* as a message may show it: cut, on one line, without secrets."""
-    text = _text(value)
-    text = text[: 20 * MAX_PART]
-    for match in reversed(scanner(("secrets",)).find(text)):
-        text = f"{text[: match.start]}[{match.detector}]{text[match.end :]}"
+    # covered before it is encoded, where an escape may stand beside a secret, and after
+    text = _covered(_text(_without_secrets(value)))
     shown = "".join(char if char.isprintable() else " " for char in text[:MAX_PART])
     return shown if len(text) <= MAX_PART else shown + "..."
+
+
+def _without_secrets(value: Any, depth: int = 0) -> Any:
+    """*value* with what its texts hold covered, cut where it is large or deep."""
+    if isinstance(value, str):
+        return _covered(value[:MAX_SCAN])
+    if not isinstance(value, (dict, list)):
+        return value
+    if depth > MAX_NESTING:
+        return "..."
+    if isinstance(value, list):
+        return [_without_secrets(item, depth + 1) for item in value[:MAX_PART]]
+    return {
+        _covered(key[:MAX_SCAN]) if isinstance(key, str) else key: _without_secrets(item, depth + 1)
+        for key, item in islice(value.items(), MAX_PART)
+    }
+
+
+def _covered(text: str) -> str:
+    for match in reversed(scanner(("secrets",)).find(text)):
+        text = f"{text[: match.start]}[{match.detector}]{text[match.end :]}"
+    return text
 
 
 def _text(value: Any) -> str:

@@ -137,10 +137,13 @@ def redact_texts(
     return walk_strings(document, change, budget, suspects)
 
 
-def redact_places(document: Any, redaction: PathRedaction) -> tuple[Any, tuple[Change, ...]]:
+def redact_places(
+    document: Any, redaction: PathRedaction, budget: Budget
+) -> tuple[Any, tuple[Change, ...]]:
     """*document* with each value at the redaction's places replaced, and where.
 
-    Raises PointerError when the whole document would be removed.
+    Raises PointerError when the whole document would be removed, and EvaluationError when the
+    budget is used up.
     """
     changed: list[Place] = []
 
@@ -150,8 +153,9 @@ def redact_places(document: Any, redaction: PathRedaction) -> tuple[Any, tuple[C
             changed.append(place)
         return new
 
-    result = redaction.pattern.rewrite(document, change)
-    changes = (Change(redaction.rule, safe_pointer(place), DETAIL) for place in changed)
+    result = redaction.pattern.rewrite(document, change, budget.spend)
+    shown: dict[str, str] = {}
+    changes = (Change(redaction.rule, safe_pointer(place, shown), DETAIL) for place in changed)
     return result, tuple(changes)
 
 
@@ -180,6 +184,7 @@ def _redact(text: str, redactions: Sequence[TextRedaction], budget: Budget) -> R
     parts: list[str] = []
     at = 0
     for start, end, owner in _merged(stretches):
+        budget.spend(1)
         redaction = redactions[owner.rank]
         parts += (text[at:start], redaction.replace.of(text[start:end], owner.detector))
         at = end

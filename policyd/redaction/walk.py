@@ -8,7 +8,7 @@ a secret.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,10 +16,13 @@ from policyd.detectors import Scanner, scanner
 from policyd.detectors.detector import compiled
 from policyd.expression import Budget
 from policyd.model import Change
-from policyd.pointer import Draft, Place, format_pointer
+from policyd.pointer import Draft, Link, Place, format_pointer, place_of
 
 HIDDEN = "[redacted]"
 """What stands in a pointer for a key that must not be told."""
+
+MAX_KEY = 128
+"""Characters of a key that a pointer shows."""
 
 DETAIL = "redact"
 """What a `Change` says was done."""
@@ -62,9 +65,10 @@ def walk_strings(
         counts.append((place, rewritten[1]))
     draft = Draft(document)
     draft.write(edits)
-    names = _rename(draft, renamed)
+    names = _rename(draft, renamed, budget)
+    shown: dict[str, str] = {}
     changes = tuple(
-        Change(rule, safe_pointer(_after(place, names)), DETAIL, detector, count)
+        Change(rule, safe_pointer(_after(place, names), shown), DETAIL, detector, count)
         for place, sources in counts
         for (rule, detector), count in sources.items()
     )
@@ -84,25 +88,27 @@ def places_of(
     """
     start = tuple(prefix)
     found: dict[str, None] = {}
+    shown: dict[str, str] = {}
     suspects = partial(scanner.suspects, budget=budget)
     for place, text, is_key in _selected(_texts(value, budget), suspects):
         if limit is not None and len(found) >= limit:
             break
         if scanner.found(text, budget):
-            found[safe_pointer((*start, *(place[:-1] if is_key else place)))] = None
+            found[safe_pointer((*start, *(place[:-1] if is_key else place)), shown)] = None
     return list(found)
 
 
-_Text = tuple[Place, str, bool]
-"""A text with its place; True says that it is a key, the last one of the place."""
+_Text = tuple[Link | None, str, bool]
+"""A text with the link to it; True says that it is a key, the last one of the place."""
 
 
 def _selected(
     texts: list[_Text], suspects: Callable[[Sequence[str]], Iterable[int]] | None
-) -> Iterable[_Text]:
-    if suspects is None:
-        return texts
-    return [texts[index] for index in suspects([text for _, text, _ in texts])]
+) -> Iterator[tuple[Place, str, bool]]:
+    indexes = range(len(texts)) if suspects is None else suspects([text for _, text, _ in texts])
+    for index in indexes:
+        link, text, is_key = texts[index]
+        yield place_of(link), text, is_key
 
 
 def _texts(document: Any, budget: Budget) -> list[_Text]:
@@ -111,29 +117,37 @@ def _texts(document: Any, budget: Budget) -> list[_Text]:
     The keys of an object come before what they lead to.
     """
     texts: list[_Text] = []
-    stack: list[tuple[Place, Any]] = [((), document)]
-    chars = 0
+    stack: list[tuple[Link | None, Any]] = [(None, document)]
     while stack:
-        place, value = stack.pop()
+        link, value = stack.pop()
         if isinstance(value, str):
-            chars += CHARS_PER_STEP + len(value)
+            budget.spend(1 + len(value) // CHARS_PER_STEP)
             if value[:5].lower() != "data:" or not _DATA_URI.fullmatch(value):
-                texts.append((place, value, False))
+                texts.append((link, value, False))
         elif isinstance(value, dict):
-            inside = []
-            for key, child in value.items():
-                there = (*place, key)
-                chars += CHARS_PER_STEP + len(key)
-                texts.append((there, key, True))
-                if key not in _MAY_BE_BYTES or not _is_binary(value, key):
-                    inside.append((there, child))
-            inside.reverse()
-            stack += inside
+            budget.spend(1 + sum(map(len, value)) // CHARS_PER_STEP + len(value))
+            texts += [((link, key), key, True) for key in value]
+            stack += _inside(link, value)
         elif isinstance(value, list):
-            chars += CHARS_PER_STEP
-            stack += [((*place, at), value[at]) for at in range(len(value) - 1, -1, -1)]
-    budget.spend(chars // CHARS_PER_STEP)
+            budget.spend(1 + len(value) // _SCALARS_PER_STEP)
+            holders = [(at, value[at]) for at in range(len(value) - 1, -1, -1)]
+            stack += [((link, at), v) for at, v in holders if isinstance(v, _HOLDERS)]
     return texts
+
+
+_HOLDERS = (str, dict, list)
+_SCALARS_PER_STEP = 8
+
+
+def _inside(link: Link | None, value: Mapping[str, Any]) -> list[tuple[Link, Any]]:
+    """What may hold texts in an object, the last first."""
+    inside: list[tuple[Link, Any]] = [
+        ((link, key), child)
+        for key, child in value.items()
+        if isinstance(child, _HOLDERS) and not (key in _MAY_BE_BYTES and _is_binary(value, key))
+    ]
+    inside.reverse()
+    return inside
 
 
 _BASE64 = compiled(r"[A-Za-z0-9+/\s]*={0,2}\s*")
@@ -152,7 +166,7 @@ def _is_binary(holder: Mapping[str, Any], key: str) -> bool:
 
 
 def _rename(
-    draft: Draft, renamed: Mapping[Place, Mapping[str, str]]
+    draft: Draft, renamed: Mapping[Place, Mapping[str, str]], budget: Budget
 ) -> dict[Place, dict[str, str]]:
     """Rename keys in place, and say which new name each of them got."""
     numbers: dict[str, dict[str, int]] = {}
@@ -166,6 +180,7 @@ def _rename(
             known = numbers.setdefault(base, {})
             number = known.setdefault(key, len(known) + 1)
             while (name := base if number == 1 else f"{base}#{number}") in taken:
+                budget.spend(1)
                 number += 1
             taken.add(name)
             names[place][key] = name
@@ -192,12 +207,20 @@ def _after(place: Place, names: Mapping[Place, Mapping[str, str]]) -> Place:
 _EVERYTHING = scanner(("all",))
 
 
-def safe_pointer(tokens: Iterable[str | int], detectors: Scanner | None = None) -> str:
+def safe_pointer(tokens: Iterable[str | int], shown: dict[str, str] | None = None) -> str:
     """The pointer to a place, without any key in which a detector finds something.
 
-    Such a key is shown as `[redacted]`.  All detectors look unless told.
+    Such a key is shown as `[redacted]`, and of a long one only the beginning.  *shown*
+    remembers keys over the places of one document, because they come again and again.
     """
-    finds = (detectors or _EVERYTHING).found
+    known = {} if shown is None else shown
     return format_pointer(
-        HIDDEN if isinstance(token, str) and finds(token) else token for token in tokens
+        _shown(token, known) if isinstance(token, str) else token for token in tokens
     )
+
+
+def _shown(key: str, known: dict[str, str]) -> str:
+    if key not in known:
+        cut = key if len(key) <= MAX_KEY else key[:MAX_KEY] + "..."
+        known[key] = HIDDEN if _EVERYTHING.found(key) else cut
+    return known[key]

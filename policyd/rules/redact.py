@@ -57,7 +57,7 @@ def build(rules: tuple[Rule, ...], site: Site) -> Step | None:
         for redaction in paths:
             budget.spend(1)
             # never the root, which no path may match, so there is always a place left
-            payload, changed = redact_places(payload, redaction)
+            payload, changed = redact_places(payload, redaction, budget)
             changes += changed
         if texts:
             payload, changed = redact_texts(payload, texts, budget)

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from policyd.events import ANY_EVENT
-from policyd.model import Descriptor, Kind, Phase
+from policyd.model import Descriptor, Kind, Mode, Phase
 
 MAX_GENERATIONS = 256
 """Older ones are forgotten; catching up from them runs everything that matches."""
@@ -69,14 +69,23 @@ class Listings:
         """The names that match an event and phase now and did not in *generation*.
 
         A policy that was listed with fewer hooks counts as unknown where it gained one: no
-        chain that cached the old list calls it there.
+        chain that cached the old list calls it there.  So does one that was only audited, or
+        failed open, and is stricter now: such a chain calls it and does not heed it.
         """
-        listed = self._generations.get(generation, ())
-        return _hooked(current, kind, hook) - _hooked(listed, kind, hook)
+        listed = _hooked(self._generations.get(generation, ()), kind, hook)
+        now = _hooked(current, kind, hook)
+        return frozenset(n for n, d in now.items() if n not in listed or _stricter(d, listed[n]))
 
 
-def _hooked(descriptors: Iterable[Descriptor], kind: Kind, hook: tuple[str, str]) -> frozenset[str]:
-    return frozenset(d.name for d in descriptors if d.kind is kind and d.matches(*hook))
+def _hooked(
+    descriptors: Iterable[Descriptor], kind: Kind, hook: tuple[str, str]
+) -> dict[str, Descriptor]:
+    return {d.name: d for d in descriptors if d.kind is kind and d.matches(*hook)}
+
+
+def _stricter(now: Descriptor, then: Descriptor) -> bool:
+    enforced = now.mode is Mode.ENFORCE and then.mode is Mode.AUDIT
+    return enforced or (then.fail_open and not now.fail_open)
 
 
 def _catch_up(kind: Kind, generation: str) -> Descriptor:

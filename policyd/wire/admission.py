@@ -49,8 +49,7 @@ def _descend(level: list[Any], name: str) -> tuple[list[Any], int]:
     for container in level:
         size += len(container)
         if type(container) is dict:
-            for key in container:
-                _check_key(key, name)
+            size += sum(_check_key(key, name) for key in container)
             container = container.values()
         for value in container:
             kind = type(value)
@@ -63,11 +62,11 @@ def _descend(level: list[Any], name: str) -> tuple[list[Any], int]:
     return below, size
 
 
-def _check_key(key: Any, name: str) -> None:
+def _check_key(key: Any, name: str) -> int:
+    """The size of a key."""
     if type(key) is not str:
         raise _refusal(name, "has a key that is not a string")
-    if not key.isascii():
-        _check_scalar(key, name)
+    return len(key) if key.isascii() else _check_scalar(key, name)
 
 
 def _check_scalar(value: Any, name: str) -> int:

@@ -19,6 +19,10 @@ MAX_TIMEOUT = 30.0
 """Seconds; a larger `timeoutMs` is clamped, so nothing can be asked to run for ever."""
 
 
+MAX_NAME = 128
+"""Characters of a name that an error repeats."""
+
+
 class Call(NamedTuple):
     """One `interceptor/invoke`: which interceptor, what it is to judge, and how large that is.
 
@@ -45,7 +49,7 @@ def invocation_from_json(params: Mapping[str, Any] | None) -> Call:
     try:
         return _call(name, params)
     except InvocationError as error:
-        data = {"interceptor": name, **error.data}
+        data = {"interceptor": name[:MAX_NAME], **error.data}
         raise InvocationError(error.code, error.message, data) from None
 
 

@@ -149,7 +149,10 @@ def _aborted_at(culprit: Outcome) -> dict[str, Any]:
 def _entry(outcome: Outcome, decision: _Decision) -> dict[str, Any]:
     invocation = decision.invocation
     if not isinstance(outcome, Failure):
-        return outcome_to_json(outcome, invocation, decision.generation, Dialect.SEP)
+        entry = outcome_to_json(outcome, invocation, decision.generation, Dialect.SEP)
+        # what one mutator saw may be what a later one redacts: only the final payload is told
+        entry.pop("payload", None)
+        return entry
     error = failure_to_error(outcome, invocation.timeout)
     return {
         "type": outcome.kind.value,

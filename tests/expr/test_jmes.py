@@ -11,6 +11,14 @@ from policyd.errors import EvaluationError
 from policyd.expr.jmes import MAX_LENGTH, JmesProgram, compile_jmespath
 from policyd.expression import Budget
 
+TOO_WIDE = ("jmespath-too-large", 0, 70, None)
+NEGATED = (
+    "jmespath-negated-ordering",
+    5,
+    1,
+    "turn the comparison round: `a <= b` instead of `!(a > b)`",
+)
+
 
 def compiled(text: str) -> JmesProgram:
     program = compile_jmespath(text)
@@ -127,6 +135,8 @@ def test_a_payload_too_deep_for_the_library_is_an_evaluation_error() -> None:
         ),
         ("a" * (MAX_LENGTH + 1), "jmespath-too-long", MAX_LENGTH, 1, None),
         ("[@,@]|" * 9 + "@", "jmespath-too-large", 0, 55, None),
+        ("a.[@,@,@,@,@,@,@,@,@][].[@,@,@,@,@,@,@,@,@].{a: @, b: @, c: @, d: @}[]", *TOO_WIDE),
+        ("x || !(a > `1`)", *NEGATED),
         ("(" * 1500, "jmespath-syntax", 0, 1500, None),
     ],
 )

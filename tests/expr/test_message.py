@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -76,7 +77,18 @@ def test_a_secret_in_a_value_is_never_printed(name: str) -> None:
 
 
 def test_a_value_that_has_no_text_is_a_question_mark() -> None:
+    assert printable({(1, 2): 3}) == "?"
+    assert printable([timedelta(1), b"\xff"]) == '["86400s", "?"]'
+
+
+def test_a_value_that_is_deep_or_wide_is_not_shown_to_the_end() -> None:
     loop: list[Any] = []
     loop.append(loop)
-    assert printable(loop) == "?"
-    assert printable({(1, 2): 3}) == "?"
+    assert printable(loop) == '[[[[[[[[["..."]]]]]]]]]'
+    assert printable({str(n): n for n in range(10**6)}).endswith("...")
+
+
+def test_a_secret_beside_a_line_break_is_not_printed_in_a_list() -> None:
+    sample = DETECTORS["aws-access-key-id"].sample()
+    for value in ({"a": f"l1\n{sample}"}, [f"\t{sample}"], {f"\n{sample}": [1]}):
+        assert sample not in printable(value)

@@ -18,7 +18,7 @@ LEAST: dict[str, Any] = {
 
 def test_the_least_that_is_a_call() -> None:
     invocation = Invocation("tools/call", Phase.REQUEST, {"name": "ls"})
-    assert invocation_from_json(LEAST) == Call("no-rm", invocation, 4)
+    assert invocation_from_json(LEAST) == Call("no-rm", invocation, 8)
 
 
 def test_every_member_is_read_and_unknown_ones_are_ignored() -> None:

@@ -1,0 +1,135 @@
+"""Schemas that refer to themselves: whether they end, and what they may cost.
+
+A schema that comes back to itself without a step into the value never ends.  One that comes
+back from several branches is tried in each, so its cost doubles and trebles with each level
+of the value, and the engine that runs it cannot be stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+SchemaPath = tuple[str | int, ...]
+
+_SAME_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
+
+
+def endless(schema: Any) -> SchemaPath | None:
+    """The place of a `$ref` that leads back to itself for the same value, or None."""
+    done: set[SchemaPath] = set()
+    for path in _subschemas(schema, ()):
+        found = _endless(schema, path, (), done)
+        if found is not None:
+            return found
+    return None
+
+
+def branching(schema: Any) -> int:
+    """How many references there are in a schema that refers to itself; 1 where none does."""
+    references = [path for path in _subschemas(schema, ()) if _target(schema, path) is not None]
+    targets = {path: _target(schema, path) for path in references}
+    if not any(_reaches_itself(target, targets) for target in targets.values()):
+        return 1
+    return len(references)
+
+
+def _reaches_itself(start: Any, targets: Mapping[SchemaPath, SchemaPath | None]) -> bool:
+    seen: set[SchemaPath] = set()
+    pending = [start]
+    while pending:
+        inside = pending.pop()
+        for path, target in targets.items():
+            if target is None or path[: len(inside)] != inside:
+                continue
+            if target == start:
+                return True
+            if target not in seen:
+                seen.add(target)
+                pending.append(target)
+    return False
+
+
+def _endless(
+    root: Any, path: SchemaPath, above: tuple[SchemaPath, ...], done: set[SchemaPath]
+) -> SchemaPath | None:
+    if path in above:
+        return above[-1]
+    if path in done:
+        return None
+    schema = _at(root, path)
+    for below in _same_value(root, schema, path):
+        found = _endless(root, below, (*above, path), done)
+        if found is not None:
+            return found
+    done.add(path)
+    return None
+
+
+def _same_value(root: Any, schema: Any, path: SchemaPath) -> Iterator[SchemaPath]:
+    """The schemas that judge the same value as the one at *path*."""
+    target = _target(root, path)
+    if target is not None:
+        yield target
+    for key in _SAME_VALUE if isinstance(schema, dict) else ():
+        child = schema.get(key)
+        if isinstance(child, list):
+            yield from ((*path, key, index) for index in range(len(child)))
+        elif isinstance(child, dict):
+            yield (*path, key)
+
+
+def _subschemas(value: Any, path: SchemaPath) -> Iterator[SchemaPath]:
+    """Every mapping in a schema: some are no schemas, which does no harm."""
+    if isinstance(value, dict):
+        yield path
+        for key, child in value.items():
+            yield from _subschemas(child, (*path, key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _subschemas(child, (*path, index))
+
+
+def _target(root: Any, path: SchemaPath) -> SchemaPath | None:
+    """Where the `$ref` of the schema at *path* leads, or None where that is nowhere in *root*."""
+    schema = _at(root, path)
+    reference = schema.get("$ref", schema.get("$dynamicRef")) if isinstance(schema, dict) else None
+    if not isinstance(reference, str) or not reference.startswith("#"):
+        return None
+    if not reference.startswith("#/"):
+        return _anchored(root, reference[1:])
+    found: list[str | int] = []
+    value = root
+    for token in reference[2:].split("/"):
+        key: str | int = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list):
+            key = int(token) if token.isdecimal() else -1
+        value = _step(value, key)
+        found.append(key)
+    return tuple(found) if value is not None else None
+
+
+def _anchored(root: Any, name: str) -> SchemaPath | None:
+    """Where the schema with the anchor *name* stands; the empty name is the root's."""
+    if not name:
+        return ()
+    places = (path for path in _subschemas(root, ()) if name in _anchors(_at(root, path)))
+    return next(places, None)
+
+
+def _anchors(schema: Any) -> tuple[Any, Any]:
+    return schema.get("$anchor"), schema.get("$dynamicAnchor")
+
+
+def _at(root: Any, path: SchemaPath) -> Any:
+    for step in path:
+        root = _step(root, step)
+    return root
+
+
+def _step(value: Any, key: str | int) -> Any:
+    if isinstance(value, dict):
+        return value.get(key)
+    if isinstance(value, list) and isinstance(key, int) and 0 <= key < len(value):
+        return value[key]
+    return None
