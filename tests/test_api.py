@@ -74,3 +74,34 @@ def test_one_decision_is_made_by_one_generation(directory: Path) -> None:
     assert engine.decide(invocation).allowed
     assert before.decide(invocation).generation == before.generation != engine.current.generation
     assert not before.decide(invocation).allowed
+
+
+@pytest.mark.parametrize("value", [("a",), b"a", {"a"}, float("nan"), {1: 2}, "\ud800"])
+def test_a_payload_that_is_not_json_is_refused_and_not_overlooked(
+    directory: Path, value: object
+) -> None:
+    engine = policyd.load(directory)
+    payload = {"name": "shell", "arguments": {"command": "ls", "x": value}}
+    with pytest.raises(policyd.InvocationError) as caught:
+        engine.decide(policyd.Invocation("tools/call", "request", payload))
+    assert str(caught.value).startswith("Invalid params: `payload` ")
+
+
+def test_the_json_of_a_decision_holds_no_payload_but_the_final_one(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_text("""
+policyd: v1
+mutators:
+  - name: first
+    match: {events: [tools/call], phase: response}
+    priority: 1
+    redact: [{pattern: nothing-like-it}]
+  - name: second
+    match: {events: [tools/call], phase: response}
+    priority: 2
+    redact: [{pattern: hidden}]
+""")
+    payload = {"content": [{"type": "text", "text": "a hidden thing"}]}
+    decision = policyd.load(tmp_path).decide(policyd.Invocation("tools/call", "response", payload))
+    answer = decision.to_json()
+    assert answer["finalPayload"]["content"][0]["text"] == "a [redacted] thing"
+    assert "hidden" not in str(answer)

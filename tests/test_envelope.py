@@ -21,7 +21,8 @@ RESULT: dict[str, Any] = {"content": []}
             PARAMS,
             "params",
         ),
-        ("request", {"method": "tools/call"}, None, "params"),
+        ("request", {"method": "tools/call", "id": "x" * 64}, None, "params"),
+        ("request", {"method": "tools/call", "id": None}, None, "params"),
         ("response", RESULT, RESULT, None),
         ("response", {"result": RESULT}, RESULT, "result"),
         ("response", {"jsonrpc": "2.0", "id": 1, "result": RESULT}, RESULT, "result"),
@@ -43,6 +44,11 @@ def test_both_shapes_give_the_same_bare_payload(
         ("request", {"method": "tools/call", "params": PARAMS, "name": "rm"}),
         ("request", {"result": RESULT}),
         ("response", {"result": RESULT, "content": []}),
+        ("response", {"result": RESULT, "id": {"content": []}}),
+        ("response", {"result": RESULT, "id": "x" * 65}),
+        ("response", {"result": RESULT, "id": True}),
+        ("response", {"result": RESULT, "jsonrpc": "a text"}),
+        ("request", {"method": "tools/call", "params": PARAMS, "id": ["a"]}),
     ],
 )
 def test_what_is_more_than_an_envelope_is_judged_as_a_whole(phase: str, sent: Any) -> None:

@@ -640,3 +640,24 @@ def test_a_token_in_base64_is_not_promised() -> None:
     # said in the module: encodings within a text are not undone
     wrapped = base64.b64encode(GITHUB.encode()).decode()
     assert redacted(wrapped, by_detectors("github-token")) == wrapped
+
+
+def test_renaming_keys_is_paid_for() -> None:
+    taken = {f"[email]#{number}": 1 for number in range(2, 400)}
+    document = {**taken, **{f"a{number}@" + "b.example": 1 for number in range(400)}}
+    redactions = (TextRedaction("r", scanner(("email",)), Literal("[{detector}]")),)
+    with pytest.raises(EvaluationError):
+        redact_texts(document, redactions, budget(20_000))
+
+
+def test_a_walk_over_many_places_is_paid_for() -> None:
+    document: Any = [0] * 20_000
+    for _ in range(100):
+        document = [document]
+    with pytest.raises(EvaluationError):
+        redact_places(document, by_path("/**/ssn", Hash()), budget(20_000))
+
+
+def test_a_check_of_a_long_candidate_is_paid_for() -> None:
+    with pytest.raises(EvaluationError):
+        scanner(("payment-card",)).find("4111 " * 10_000, budget(20_000))

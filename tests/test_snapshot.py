@@ -33,7 +33,7 @@ validators:
     match: {events: [tools/call], phase: request, tools: [limited]}
     configSchema:
       type: object
-      properties: {most: {type: integer, default: 3}, least: {type: integer}}
+      properties: {most: {type: integer, default: 3}, least: {type: integer}, any: true}
     rules:
       - {id: most, deny: args.n > config.most, message: too many}
   - name: anything

@@ -162,6 +162,17 @@ def test_a_lone_surrogate_is_not_judged_and_so_not_passed() -> None:
             ),
         ),
         (
+            {"properties": {"a": {"allOf": [{"$ref": "#/properties/a"}]}}},
+            SchemaFlaw(
+                "the schema refers to itself for the same value, so it says nothing",
+                ("properties", "a", "allOf", 0),
+            ),
+        ),
+        (
+            {"pattern": "\\Qa.b\\E"},
+            SchemaFlaw("this pattern cannot run in linear time", ("pattern",)),
+        ),
+        (
             {"properties": {"a": {"minimum": "x"}}},
             SchemaFlaw("`x` is not of type `number`", ("properties", "a", "minimum")),
         ),

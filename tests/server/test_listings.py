@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from policyd.model import Descriptor, Kind, Phase
+from policyd.model import Descriptor, Kind, Mode, Phase
 from policyd.server import listings
 from policyd.server.listings import Listings, catch_up_descriptors, parse_catch_up
 
@@ -73,3 +73,20 @@ def test_memory_is_bounded_and_drops_what_was_listed_longest_ago(
         Kind.VALIDATION,
         Kind.MUTATION,
     ]
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "unknown"),
+    [
+        (replace(RM, mode=Mode.AUDIT), RM, {"no-rm"}),
+        (replace(RM, fail_open=True), RM, {"no-rm"}),
+        (RM, replace(RM, mode=Mode.AUDIT), frozenset()),
+        (RM, replace(RM, fail_open=True), frozenset()),
+    ],
+)
+def test_a_policy_that_became_stricter_is_unknown_to_who_knows_it_as_it_was(
+    then: Descriptor, now: Descriptor, unknown: frozenset[str]
+) -> None:
+    known = Listings()
+    known.record("a", (then,))
+    assert known.unknown_to("a", Kind.VALIDATION, (now,), CALL) == unknown
