@@ -43,7 +43,7 @@ def run(*args: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("command", ["check", "list", "test", "init", "schema", "--version"])
 def test_only_serving_imports_what_serves(command: str, policy: Path) -> None:
     (policy.parent / "p_test.yaml").write_text(
-        "when: {event: tools/call, phase: request, payload: {name: shell, arguments: {command: ls}}}\n"
+        "when: {event: tools/call, phase: request, payload: {name: sh, arguments: {command: ls}}}\n"
         "then: {allowed: true}\n"
     )
     args = {
