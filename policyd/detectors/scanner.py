@@ -130,7 +130,7 @@ class Scanner:
         pattern, detector, rank = self._rows[index]
         check = detector.check
         for start, end in pattern.iter_spans(text, 1):
-            # a check walks over its candidate: an hour of digits must not take an hour
+            # a check walks over its candidate, so a long one is paid for by its length
             _spend(budget, 1 if end - start < LONG else end - start)
             for first, last in ((0, end - start),) if check is None else check(text[start:end]):
                 claim = (int(detector.evidence), last - first, rank)

@@ -82,7 +82,8 @@ async def _stop_on_signal(
 ) -> None:
     with open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
-        async for _ in signals:
+        async for number in signals:
+            logger.info("stopping: %s", signal.Signals(number).name)
             stop.set()
 
 
