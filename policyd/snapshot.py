@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from policyd.activation import activate, moment_of
 from policyd.chain import Decision, Verdict, direction_of, ordered, run_chain
+from policyd.diagnostics import did_you_mean
 from policyd.envelope import Envelope, unwrap
 from policyd.errors import EvaluationError, InvocationError
 from policyd.events import MCP_METHODS
@@ -30,6 +31,8 @@ from policyd.model import (
     Phase,
     ValidationResult,
 )
+
+_PHASES = frozenset(Phase)
 
 INVALID_PARAMS = -32602
 """JSON-RPC: the caller's parameters are wrong."""
@@ -131,7 +134,7 @@ class Snapshot:
         return replace(verdict, payload=envelope.wrap(verdict.payload))
 
     def _check(self, invocation: Invocation, interceptors: Iterable[Interceptor]) -> None:
-        if invocation.phase not in tuple(Phase):
+        if invocation.phase not in _PHASES:
             reason = "the phase is `request` or `response`"
             raise InvocationError(INVALID_PARAMS, "Invalid params", {"reason": reason})
         for interceptor in interceptors:
@@ -174,6 +177,13 @@ def _wrapped(outcome: Outcome, invocation: Invocation, envelope: Envelope) -> Ou
 def _route(descriptors: Iterable[Descriptor], event: str, phase: str) -> Route:
     hooked = tuple(d for d in descriptors if d.matches(event, phase))
     return Route(ordered(hooked, Kind.VALIDATION), ordered(hooked, Kind.MUTATION))
+
+
+def unmatched(event: str, phase: str) -> str:
+    """Why no interceptor runs for an event and phase, with what was probably meant."""
+    text = f"no policy matches `{event}` in the {phase} phase"
+    guess = did_you_mean(event, MCP_METHODS) if event not in MCP_METHODS else None
+    return text if guess is None else f"{text}; {guess}"
 
 
 def make_snapshot(revision: str, interceptors: tuple[Interceptor, ...]) -> Snapshot:

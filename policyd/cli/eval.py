@@ -18,9 +18,8 @@ from policyd.cli.policies import format_option, paths_argument, snapshot_or_exit
 from policyd.cli.render import BAD, DIM, GOOD, WARNING, Format, examples, say, say_json
 from policyd.diagnostics import did_you_mean
 from policyd.errors import InvocationError
-from policyd.events import MCP_METHODS
 from policyd.model import Failure, Finding, Invocation, MutationResult, Phase, Severity
-from policyd.snapshot import dated
+from policyd.snapshot import dated, unmatched
 
 _PLACE = re.compile(r" at line (\d+) column (\d+)$")
 _STYLES = {Severity.ERROR: BAD, Severity.WARN: WARNING, Severity.INFO: DIM}
@@ -74,7 +73,7 @@ def command(paths: Sequence[Path], format: Format, **asked: Any) -> Exit:
         say_json(_as_json(decision))
         return Exit.FINE
     if not decision.outcomes:
-        _note_no_policy(invocation)
+        say(f"note: {unmatched(invocation.event, invocation.phase)}", WARNING, err=True)
     _say_decision(decision)
     return Exit.FINE
 
@@ -139,13 +138,6 @@ def _check_config_names(invocation: Invocation, names: set[str]) -> None:
             guess = did_you_mean(name, names)
             help = "" if guess is None else f"; {guess}"
             raise click.UsageError(f"--config: there is no interceptor `{name}`{help}")
-
-
-def _note_no_policy(invocation: Invocation) -> None:
-    event = invocation.event
-    text = f"note: no policy matches `{event}` in the {invocation.phase} phase"
-    guess = did_you_mean(event, MCP_METHODS) if event not in MCP_METHODS else None
-    say(text if guess is None else f"{text}; {guess}", WARNING, err=True)
 
 
 def _as_json(decision: Decision) -> dict[str, Any]:

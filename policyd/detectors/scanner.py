@@ -70,8 +70,6 @@ class Scanner:
         Each candidate costs a step of the budget, if there is one; raises EvaluationError when
         it is used up.
         """
-        if len(text) < SHORTEST or not self._filter.hits(text):
-            return []
         matches: list[Match] = []
         parts = [(0, text)]
         for _ in range(ROUNDS):

@@ -103,7 +103,7 @@ def _printed(program: Program, activation: Mapping[str, Any], budget: Budget) ->
 def printable(value: Any) -> str:
     """*value* as a message may show it: cut, on one line, without secrets."""
     # covered before it is encoded, where an escape may stand beside a secret, and after
-    text = _covered(_text(_without_secrets(value)))
+    text = _covered(_text(_without_secrets(value))[:MAX_SCAN])
     shown = "".join(char if char.isprintable() else " " for char in text[:MAX_PART])
     return shown if len(text) <= MAX_PART else shown + "..."
 

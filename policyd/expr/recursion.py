@@ -27,20 +27,20 @@ def endless(schema: Any) -> SchemaPath | None:
 
 def branching(schema: Any) -> int:
     """How many references there are in a schema that refers to itself; 1 where none does."""
-    references = [path for path in _subschemas(schema, ()) if _target(schema, path) is not None]
-    targets = {path: _target(schema, path) for path in references}
+    found = ((path, _target(schema, path)) for path in _subschemas(schema, ()))
+    targets = {path: target for path, target in found if target is not None}
     if not any(_reaches_itself(target, targets) for target in targets.values()):
         return 1
-    return len(references)
+    return len(targets)
 
 
-def _reaches_itself(start: Any, targets: Mapping[SchemaPath, SchemaPath | None]) -> bool:
+def _reaches_itself(start: SchemaPath, targets: Mapping[SchemaPath, SchemaPath]) -> bool:
     seen: set[SchemaPath] = set()
     pending = [start]
     while pending:
         inside = pending.pop()
         for path, target in targets.items():
-            if target is None or path[: len(inside)] != inside:
+            if path[: len(inside)] != inside:
                 continue
             if target == start:
                 return True

@@ -17,10 +17,9 @@ from types import MappingProxyType
 from typing import Any
 
 from policyd.compiler import compile_bundle
-from policyd.diagnostics import did_you_mean
 from policyd.errors import InvocationError
-from policyd.events import MCP_METHODS
 from policyd.model import Direction, Invocation
+from policyd.snapshot import unmatched
 from policyd.testing.cases import (
     Case,
     CaseFile,
@@ -122,12 +121,6 @@ def _decide(case_file: CaseFile, case: Case) -> tuple[str, ...]:
         reason = error.data.get("reason", error.message)
         return (f"the invocation is refused: {reason}",)
     if not decision.outcomes:
-        return (_unmatched(when["event"], when["phase"]),)
+        # it would pass whatever the policies say
+        return (unmatched(when["event"], when["phase"]),)
     return decision_problems(case.then, decision)
-
-
-def _unmatched(event: str, phase: str) -> str:
-    """Why a case proves nothing: it would pass whatever the policies say."""
-    text = f"no policy matches `{event}` in the {phase} phase"
-    guess = did_you_mean(event, MCP_METHODS) if event not in MCP_METHODS else None
-    return text if guess is None else f"{text}; {guess}"
