@@ -1,10 +1,11 @@
-# Everything that is done to this repository.  Needs Python 3.11+ and make; node for its tests.
+# Everything that is done to this repository.  Needs Python 3.11+ and make; node and go for its tests.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-NODE_TESTS := $(wildcard tests/*/package.json)
+NODE_TESTS := $(wildcard tests/*/package.json tests/*/*/package.json)
 NODE_INSTALLED := $(NODE_TESTS:package.json=node_modules/.installed)
+GO_TESTS := $(wildcard tests/*/go.mod tests/*/*/go.mod)
 
 .PHONY: all serve test check fmt bench wheel clean
 
@@ -21,7 +22,7 @@ check: $(INSTALLED)
 	$(BIN)/policyd test policies/
 
 # the decision core must be covered to the last branch; the rest is only reported
-test: $(INSTALLED) node
+test: $(INSTALLED) node go
 	$(BIN)/pytest --cov --cov-report=
 	$(BIN)/coverage report --skip-covered
 	$(BIN)/coverage report --rcfile=tests/core.coveragerc --fail-under=100
@@ -38,7 +39,7 @@ wheel: $(INSTALLED)
 
 clean:
 	rm -rf .venv dist .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -rf tests/*/node_modules
+	rm -rf tests/*/node_modules tests/*/*/node_modules
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "policyd needs Python 3.11 or newer")'
@@ -53,3 +54,10 @@ node: $(if $(shell command -v npm),$(NODE_INSTALLED))
 tests/%/node_modules/.installed: tests/%/package.json
 	cd tests/$* && npm install --no-package-lock --no-audit --no-fund --loglevel=error
 	touch $@
+
+# vetting compiles what the tests build, so that no test waits for it
+.PHONY: go $(GO_TESTS)
+go: $(if $(shell command -v go),$(GO_TESTS))
+
+$(GO_TESTS):
+	cd $(@D) && go mod download && go vet -mod=readonly ./...

@@ -4,11 +4,11 @@ The names below are the public API; everything else in the package is internal.
 """
 
 from policyd.api import load
-from policyd.chain import Decision, Status
 from policyd.compiler import Compilation, compile_bundle
 from policyd.diagnostics import Diagnostic, Level, Span
 from policyd.engine import Engine
 from policyd.errors import EvaluationError, InvocationError, PolicydError, PolicyError
+from policyd.execution import Decision, Status
 from policyd.model import Failure, Finding, Invocation
 from policyd.snapshot import Snapshot
 

@@ -37,7 +37,7 @@ class Activation(dict[str, Any]):
         self._invocation = invocation
         self._budget = budget
         self._variables = variables
-        self._failed: dict[str, EvaluationError] = {}
+        self._failed: dict[str, EvaluationError] | None = None
         self.phase = Phase(invocation.phase)
 
     def with_variables(self, budget: Budget, variables: Mapping[str, Expression]) -> Activation:
@@ -45,12 +45,12 @@ class Activation(dict[str, Any]):
         return Activation(self, self._invocation, budget, variables)
 
     def __missing__(self, name: str) -> Any:
-        if name in self._failed:
+        if self._failed and name in self._failed:
             raise self._failed[name]
         try:
             value = self[name] = self._compute(name)
         except EvaluationError as error:
-            self._failed[name] = error
+            self._failed = {**(self._failed or {}), name: error}
             raise
         return value
 

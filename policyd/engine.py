@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from policyd.chain import Decision
+from policyd.execution import Decision
 from policyd.model import Invocation
 from policyd.snapshot import Snapshot, dated
 from policyd.wire import check_payload
+
+INLINE_SIZE = 256 << 10
+"""Payloads up to this size may be judged on an event loop, larger ones want a thread."""
 
 
 class Engine:

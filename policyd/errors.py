@@ -52,11 +52,17 @@ class InvocationError(PolicydError):
 
 
 class Cause(StrEnum):
-    """Why a rule could not be evaluated."""
+    """Why an interceptor could not do its work.
+
+    deadline: its own time ran out; chain_deadline: that of the whole chain did.
+    unreachable: its server could not be asked, or its answer was none.
+    """
 
     ERROR = "error"
     BUDGET = "budget"
     DEADLINE = "deadline"
+    CHAIN_DEADLINE = "chain_deadline"
+    UNREACHABLE = "unreachable"
 
 
 class EvaluationError(PolicydError):

@@ -34,6 +34,8 @@ from policyd.site import holds
 STEP_BUDGET = 1_000_000
 """Steps of one invocation of one interceptor, over all its rules."""
 
+_tuple = tuple.__new__
+
 DEFAULT_TIMEOUT = 1.0
 """Seconds that one invocation of one interceptor may take unless its policy says otherwise."""
 
@@ -49,6 +51,11 @@ class Guard:
     where: str
     tools: Callable[[str], bool] | None = None
     when: Expression | None = None
+
+    @property
+    def narrows(self) -> bool:
+        """False when every payload of the hooked events is to be looked at."""
+        return self.tools is not None or self.when is not None
 
     def admits(self, activation: Activation, budget: Budget) -> bool:
         """True when the rules are to be evaluated.  Raises EvaluationError where it cannot tell."""
@@ -107,13 +114,18 @@ class Interceptor(ABC):
         the evaluation earlier than the policy's own timeout.
         """
         started = time.monotonic()
-        budget = Budget(STEP_BUDGET, self._deadline(started, invocation.timeout, deadline))
-        activation = shared
+        own = self.descriptor.timeout
+        ends = started + (DEFAULT_TIMEOUT if own is None else own)
+        if invocation.timeout is not None:
+            ends = min(ends, started + invocation.timeout)
+        if deadline is not None:
+            ends = min(ends, deadline)
+        budget = Budget(STEP_BUDGET, ends)
         if self.variables or self.config_shape is not None:
-            activation = shared.with_variables(budget, self.variables)
-        if self.config_shape is not None:
-            activation["config"] = self._config(invocation)
-        return self._outcome(activation, budget, started)
+            shared = shared.with_variables(budget, self.variables)
+            if self.config_shape is not None:
+                shared["config"] = self._config(invocation)
+        return self._outcome(shared, budget, started)
 
     @abstractmethod
     def _outcome(self, activation: Activation, budget: Budget, started: float) -> Outcome: ...
@@ -122,11 +134,6 @@ class Interceptor(ABC):
         name, kind = self.descriptor.name, self.descriptor.kind
         duration = time.monotonic() - started
         return Failure(name, kind, phase, unknown.cause, unknown.reason, duration)
-
-    def _deadline(self, started: float, asked: float | None, outer: float | None) -> float:
-        own = DEFAULT_TIMEOUT if self.descriptor.timeout is None else self.descriptor.timeout
-        allowed = own if asked is None else min(own, asked)
-        return started + allowed if outer is None else min(started + allowed, outer)
 
     def _config(self, invocation: Invocation) -> dict[str, Any]:
         """The config as sent, over the defaults that the schema's properties name."""
@@ -150,10 +157,12 @@ class Validator(Interceptor):
     def _outcome(self, activation: Activation, budget: Budget, started: float) -> Outcome:
         findings: list[Finding] = []
         unknown: Unknown | None = None
-        try:
-            checks = self.checks if self.guard.admits(activation, budget) else ()
-        except EvaluationError as error:
-            checks, unknown = (), _unknown(self.guard.where, error)
+        checks = self.checks
+        if self.guard.narrows:
+            try:
+                checks = checks if self.guard.admits(activation, budget) else ()
+            except EvaluationError as error:
+                checks, unknown = (), _unknown(self.guard.where, error)
         for placed in checks:
             try:
                 findings += placed.check(activation, budget)
@@ -162,9 +171,15 @@ class Validator(Interceptor):
                 # severity error is a firm answer whatever the others would have said
                 unknown = unknown or _unknown(placed.where, error)
         if not findings and unknown is None:
-            name, audited = self.descriptor.name, self._audited
+            descriptor = self.descriptor
+            audited = descriptor.mode is Mode.AUDIT
             duration = time.monotonic() - started
-            return ValidationResult(name, activation.phase, True, (), audited, duration=duration)
+            # past the constructor, which costs more than many a rule does
+            return _tuple(
+                ValidationResult,
+                (descriptor.name, activation.phase, True, (), audited)
+                + (None, None, None, duration, None, ()),
+            )
         findings.sort(key=lambda finding: finding.severity.rank)
         return self._judge(tuple(findings), unknown, activation.phase, started)
 
@@ -198,22 +213,23 @@ class Mutator(Interceptor):
         changes: tuple[Change, ...] = ()
         unknown: Unknown | None = None
         where = self.guard.where
+        audited = self.descriptor.mode is Mode.AUDIT
         try:
-            if self.guard.admits(activation, budget):
+            if not self.guard.narrows or self.guard.admits(activation, budget):
                 where = self.placed.where
                 changed, changes = self.placed.step(payload, activation, budget)
         except EvaluationError as error:
             unknown = _unknown(where, error)
-            if not self._audited:
+            if not audited:
                 return self._failure(unknown, activation.phase, started)
         return MutationResult(
-            interceptor=self.descriptor.name,
-            phase=activation.phase,
-            modified=bool(changes) and not self._audited,
-            payload=payload if self._audited or not changes else changed,
-            changes=changes,
-            audited=self._audited,
-            failure=None if unknown is None else unknown.reason,
-            cause=None if unknown is None else unknown.cause,
+            self.descriptor.name,
+            activation.phase,
+            bool(changes) and not audited,
+            payload if audited or not changes else changed,
+            changes,
+            audited,
+            None if unknown is None else unknown.reason,
+            None if unknown is None else unknown.cause,
             duration=time.monotonic() - started,
         )

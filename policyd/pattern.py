@@ -45,11 +45,14 @@ class Pattern:
     text: the pattern as written.
     groups: the number of its capturing groups.
     matches_empty: it can match a stretch of no characters, somewhere in some text.
+    edgeless: it does not ask where a text starts or ends; to `\\b` an edge is a character that
+        is in no word, such as NUL.
     """
 
     text: str
     groups: int
     matches_empty: bool
+    edgeless: bool
     _tester: Any = field(repr=False, compare=False)
     _finder: Any = field(repr=False, compare=False)
 
@@ -102,7 +105,7 @@ def compile_pattern(text: str) -> Pattern | Flaw:
         return explain(text, tester.error().decode("utf-8", "replace"))
     finder = _compile(text, captures=True)
     groups: int = finder.NumberOfCapturingGroups()
-    return Pattern(text, groups, _matches_empty(tester), tester, finder)
+    return Pattern(text, groups, _matches_empty(tester), _is_edgeless(text), tester, finder)
 
 
 def compile_glob(text: str) -> Callable[[str], bool]:
@@ -259,6 +262,12 @@ def _next_char(data: bytes, offset: int) -> int:
     while offset < len(data) and data[offset] & 0xC0 == 0x80:
         offset += 1
     return offset
+
+
+def _is_edgeless(text: str) -> bool:
+    """False where there may be an anchor; a `^` that negates a class is none."""
+    bare = text.replace("[^", "")
+    return not any(anchor in bare for anchor in ("^", "$", r"\A", r"\z"))
 
 
 _NEIGHBOURS = ("", "\n", "a", " ")

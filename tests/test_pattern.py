@@ -127,7 +127,39 @@ def test_a_pattern_knows_whether_it_can_match_nothing(source: str, empty: bool) 
 def test_a_pattern_knows_its_groups() -> None:
     assert pattern(r"(a)(?:b)(?P<n>c)").groups == 2
     assert pattern("a") == pattern("a")
-    assert repr(pattern("a")) == "Pattern(text='a', groups=0, matches_empty=False)"
+    assert repr(pattern("a")) == ("Pattern(text='a', groups=0, matches_empty=False, edgeless=True)")
+
+
+EDGES = {
+    "a": True,
+    r"\bword\b": True,
+    "[^a]b": True,
+    r"x\By": True,
+    "^a": False,
+    "a$": False,
+    r"\Aa": False,
+    r"a\z": False,
+    "(?m)^a": False,
+    "[]^]a": False,
+    r"\^a": False,
+}
+
+
+@pytest.mark.parametrize("source", EDGES)
+def test_a_pattern_knows_whether_it_may_ask_for_the_edges_of_a_text(source: str) -> None:
+    assert pattern(source).edgeless is EDGES[source]
+
+
+@given(
+    st.sampled_from([source for source, edgeless in EDGES.items() if edgeless]),
+    st.lists(st.text("abwordxy ", max_size=5), min_size=1, max_size=4),
+)
+def test_an_edgeless_pattern_misses_nothing_in_texts_that_are_joined(
+    source: str, texts: list[str]
+) -> None:
+    found = pattern(source)
+    if any(found.search(text) for text in texts):
+        assert found.search("\0".join(texts))
 
 
 def test_matching_stays_linear_where_backtracking_explodes() -> None:

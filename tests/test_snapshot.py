@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from policyd.chain import Status
 from policyd.compiler import compile_bundle
 from policyd.errors import InvocationError
+from policyd.execution import Status
 from policyd.model import (
     Failure,
     Invocation,

@@ -12,12 +12,12 @@ from typing import Any, BinaryIO
 import click
 
 from policyd import wire
-from policyd.chain import Decision
 from policyd.cli.exits import Exit
 from policyd.cli.policies import format_option, paths_argument, snapshot_or_exit
 from policyd.cli.render import BAD, DIM, GOOD, WARNING, Format, examples, say, say_json
 from policyd.diagnostics import did_you_mean
 from policyd.errors import InvocationError
+from policyd.execution import Decision
 from policyd.model import Failure, Finding, Invocation, MutationResult, Phase, Severity
 from policyd.snapshot import dated, unmatched
 

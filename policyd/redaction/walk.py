@@ -118,11 +118,15 @@ def _texts(document: Any, budget: Budget) -> list[_Text]:
     """
     texts: list[_Text] = []
     stack: list[tuple[Link | None, Any]] = [(None, document)]
+    steps = 0
     while stack:
         link, value = stack.pop()
         if isinstance(value, str):
-            budget.spend(1 + len(value) // CHARS_PER_STEP)
-            if value[:5].lower() != "data:" or not _DATA_URI.fullmatch(value):
+            steps += 1 + len(value) // CHARS_PER_STEP
+            if steps > _UNPAID:
+                budget.spend(steps)
+                steps = 0
+            if value[:1] not in "dD" or not _is_data_uri(value):
                 texts.append((link, value, False))
         elif isinstance(value, dict):
             budget.spend(1 + sum(map(len, value)) // CHARS_PER_STEP + len(value))
@@ -132,7 +136,12 @@ def _texts(document: Any, budget: Budget) -> list[_Text]:
             budget.spend(1 + len(value) // _SCALARS_PER_STEP)
             holders = [(at, value[at]) for at in range(len(value) - 1, -1, -1)]
             stack += [((link, at), v) for at, v in holders if isinstance(v, _HOLDERS)]
+    budget.spend(steps)
     return texts
+
+
+_UNPAID = 100
+"""Steps that may be taken before they are charged."""
 
 
 _HOLDERS = (str, dict, list)
@@ -152,6 +161,12 @@ def _inside(link: Link | None, value: Mapping[str, Any]) -> list[tuple[Link, Any
 
 _BASE64 = compiled(r"[A-Za-z0-9+/\s]*={0,2}\s*")
 _DATA_URI = compiled(r"(?i)data:[^,\s]*;base64,[a-z0-9+/\s]*={0,2}\s*")
+
+
+def _is_data_uri(text: str) -> bool:
+    return text[:5].lower() == "data:" and _DATA_URI.fullmatch(text)
+
+
 _MAY_BE_BYTES = frozenset({"data", "blob"})
 
 

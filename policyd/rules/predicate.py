@@ -11,11 +11,12 @@
 from __future__ import annotations
 
 from policyd.activation import Activation
+from policyd.errors import EvaluationError
 from policyd.expression import Budget, Expression
 from policyd.model import Finding
 from policyd.policy import Rule
 from policyd.rules.kinds import Check, FindingMaker, finding_maker
-from policyd.site import Site, holds
+from policyd.site import NO_BOOLEAN, Site
 
 
 def build_deny(rule: Rule, site: Site) -> Check | None:
@@ -37,9 +38,15 @@ def _build(rule: Rule, site: Site, *, fires_on: bool) -> Check | None:
 
 
 def _check(condition: Expression, maker: FindingMaker, fires_on: bool) -> Check:
+    silent_on = not fires_on
+
     def check(activation: Activation, budget: Budget) -> tuple[Finding, ...]:
-        if holds(condition, activation, budget) is fires_on:
-            return (maker(activation, budget),)
-        return ()
+        # the common answer first: this runs once for each rule of each message
+        value = condition(activation, budget)
+        if value is silent_on:
+            return ()
+        if value is not fires_on:
+            raise EvaluationError(NO_BOOLEAN)
+        return (maker(activation, budget),)
 
     return check

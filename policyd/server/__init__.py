@@ -15,17 +15,21 @@ from typing import Any
 import anyio
 from anyio import TASK_STATUS_IGNORED, Event, create_task_group, open_signal_receiver
 from anyio.abc import TaskStatus
+from mcp.server.lowlevel.server import Server
+from mcp.server.mcpserver import MCPServer
 
 from policyd.engine import Engine
+from policyd.functions import Interceptors
 from policyd.reload import Reloader
+from policyd.server.functions import FunctionMethods
 from policyd.server.http import BindError, bind, http_app, own_names, serve_http, url
 from policyd.server.methods import Methods
-from policyd.server.protocol import VERSION, build_server
+from policyd.server.protocol import VERSION, attach, build_server
 from policyd.server.readiness import ready_state
 from policyd.server.stdio import serve_stdio
 from policyd.wire import Dialect
 
-__all__ = ["BindError", "serve"]
+__all__ = ["BindError", "add_interceptors", "serve"]
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +70,22 @@ def serve(
         transport = partial(serve_http, app, listener, stop, on_ready=on_ready)
     options = {"use_uvloop": find_spec("uvloop") is not None}
     anyio.run(_run, transport, reloader, stop, backend_options=options)
+
+
+def add_interceptors(
+    server: Server[Any] | MCPServer,
+    source: Engine | Interceptors,
+    dialect: Dialect = Dialect.UNIVERSAL,
+) -> None:
+    """Let an MCP server of the SDK host interceptors beside what it serves.
+
+    source: policies, or functions; those registered later are served as well.
+    """
+    lowlevel = server._lowlevel_server if isinstance(server, MCPServer) else server
+    if isinstance(source, Engine):
+        attach(lowlevel, Methods(source, dialect))
+    else:
+        attach(lowlevel, FunctionMethods(source, dialect))
 
 
 async def _run(transport: Transport, reloader: Reloader | None, stop: Event) -> None:

@@ -12,7 +12,7 @@ from anyio import to_thread
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from policyd.server.methods import INLINE_SIZE
+from policyd.engine import INLINE_SIZE
 from policyd.wire import MAX_MESSAGE_BYTES, Rejection, read_message, too_large
 
 DRAINED_BYTES = 4 * MAX_MESSAGE_BYTES

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,12 +16,13 @@ from typing import Any
 
 from anyio import CapacityLimiter, to_thread
 
-from policyd.chain import Verdict
-from policyd.engine import Engine
+from policyd.engine import INLINE_SIZE, Engine
 from policyd.errors import Cause, InvocationError
 from policyd.events import matches_event
+from policyd.execution import Verdict
 from policyd.interceptor import DEFAULT_TIMEOUT
 from policyd.model import (
+    Descriptor,
     Failure,
     Invocation,
     Kind,
@@ -33,6 +34,7 @@ from policyd.model import (
 from policyd.server.listings import Listings, catch_up_descriptors, parse_catch_up
 from policyd.snapshot import Snapshot, dated
 from policyd.wire import (
+    GENERATION,
     RETIRED,
     Call,
     Dialect,
@@ -44,9 +46,6 @@ from policyd.wire import (
 )
 
 INTERNAL_ERROR = -32603
-
-INLINE_SIZE = 256 << 10
-"""Payloads up to this size are judged on the event loop, larger ones in a thread."""
 
 THREADS = 2
 """More would only queue for the interpreter lock and keep it from the event loop."""
@@ -70,16 +69,8 @@ class Methods:
         self._threads = CapacityLimiter(THREADS)
 
     def table(self) -> dict[str, Method]:
-        """The methods by name.
-
-        The plural of `interceptor/invoke` is undecided upstream, so it is served as well.
-        """
-        invoke = partial(_answer, self._invoke)
-        return {
-            "interceptors/list": partial(_answer, self._list),
-            "interceptor/invoke": invoke,
-            "interceptors/invoke": invoke,
-        }
+        """The methods by name."""
+        return method_table(self._list, self._invoke)
 
     def capability(self) -> dict[str, Any]:
         """The settings of the interceptor capability, as of now."""
@@ -94,13 +85,10 @@ class Methods:
         if self._dialect is Dialect.UNIVERSAL:
             self._listings.record(snapshot.generation, descriptors)
             descriptors += catch_up_descriptors(snapshot.generation)
-        return {
-            "interceptors": [
-                descriptor_to_json(descriptor, self._dialect)
-                for descriptor in descriptors
-                if event is None or any(matches_event(e, event) for e in descriptor.events)
-            ]
-        }
+        answer = listed(descriptors, event, self._dialect)
+        if self._dialect is Dialect.UNIVERSAL:
+            answer["_meta"] = {GENERATION: snapshot.generation}
+        return answer
 
     async def _invoke(self, params: Params) -> dict[str, Any]:
         snapshot = self._engine.current
@@ -130,7 +118,7 @@ class Methods:
             if past is None:
                 raise
             return past
-        _log_failure(outcome)
+        log_failure(outcome)
         return outcome
 
     def _past(self, snapshot: Snapshot, name: str, invocation: Invocation) -> Outcome | None:
@@ -150,12 +138,45 @@ class Methods:
         names = self._listings.unknown_to(generation, kind, snapshot.descriptors, hook)
         verdict = snapshot.invoke_many(kind, invocation, names)
         for outcome in verdict.outcomes:
-            _log_failure(outcome)
+            log_failure(outcome)
         if isinstance(verdict.culprit, Failure):
             return replace(verdict.culprit, interceptor=name)
         if kind is Kind.VALIDATION:
             return _merged_validation(name, invocation, verdict)
         return _merged_mutation(name, invocation, verdict)
+
+
+def method_table(list_: Method, invoke: Method) -> dict[str, Method]:
+    """The two methods under all their names, each with its border to the peer.
+
+    The plural of `interceptor/invoke` is undecided upstream, so it is served as well.
+    """
+    guarded = partial(_answer, invoke)
+    return {
+        "interceptors/list": partial(_answer, list_),
+        "interceptor/invoke": guarded,
+        "interceptors/invoke": guarded,
+    }
+
+
+def listed(
+    descriptors: Iterable[Descriptor], event: str | None, dialect: Dialect
+) -> dict[str, Any]:
+    """The result of `interceptors/list` for *event*, or for all events."""
+    return {
+        "interceptors": [
+            descriptor_to_json(descriptor, dialect)
+            for descriptor in descriptors
+            if event is None or any(matches_event(e, event) for e in descriptor.events)
+        ]
+    }
+
+
+def log_failure(outcome: Outcome) -> None:
+    """Tell the log why an interceptor could not be evaluated, if it could not."""
+    reason = outcome.reason if isinstance(outcome, Failure) else outcome.failure
+    if reason is not None:
+        logger.warning("`%s` could not be evaluated: %s", outcome.interceptor, reason)
 
 
 async def _answer(method: Method, params: Params) -> dict[str, Any]:
@@ -173,12 +194,6 @@ async def _answer(method: Method, params: Params) -> dict[str, Any]:
     data = {"interceptor": name[:128]} if isinstance(name, str) else {}
     data["reason"] = "internal error"
     raise InvocationError(INTERNAL_ERROR, "Interceptor execution failed", data)
-
-
-def _log_failure(outcome: Outcome) -> None:
-    reason = outcome.reason if isinstance(outcome, Failure) else outcome.failure
-    if reason is not None:
-        logger.warning("`%s` could not be evaluated: %s", outcome.interceptor, reason)
 
 
 def _limit(snapshot: Snapshot, call: Call) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Protocol
 
 import mcp_types as types
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from policyd.errors import InvocationError
-from policyd.server.methods import Method, Methods
+from policyd.server.methods import Method
 
 EXTENSION = "io.modelcontextprotocol/interceptors"
 """The capability's key, in `extensions` and in `experimental`."""
@@ -34,16 +34,33 @@ Context = ServerRequestContext[Any, Any]
 logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
-def build_server(methods: Methods) -> Server[Any]:
+class Served(Protocol):
+    """What `Methods` and `FunctionMethods` have in common."""
+
+    def table(self) -> dict[str, Method]:
+        """The methods by name."""
+        ...
+
+    def capability(self) -> dict[str, Any]:
+        """The settings of the interceptor capability, as of now."""
+        ...
+
+
+def build_server(methods: Served) -> Server[Any]:
     """An MCP server that serves *methods* and nothing else."""
     server: Server[Any] = Server("policyd", version=VERSION, instructions=INSTRUCTIONS)
     # the SDK's span per message costs 20 us and is exported to nobody
     server.middleware.clear()
+    attach(server, methods)
+    return server
+
+
+def attach(server: Server[Any], methods: Served) -> None:
+    """Serve *methods* beside what *server* has, and advertise them in both eras."""
     server.middleware.append(_advertise_to_legacy(methods))
     for name, method in methods.table().items():
         server.add_request_handler(name, types.RequestParams, _handler(method))
     server.add_request_handler("server/discover", types.RequestParams, _discover(server, methods))
-    return server
 
 
 def _handler(method: Method) -> Any:
@@ -57,7 +74,7 @@ def _handler(method: Method) -> Any:
     return handle
 
 
-def _discover(server: Server[Any], methods: Methods) -> Any:
+def _discover(server: Server[Any], methods: Served) -> Any:
     """`server/discover` (2026-07-28); the SDK's own has no place for `experimental`."""
 
     async def handle(context: Context, params: types.RequestParams) -> types.DiscoverResult:
@@ -75,7 +92,7 @@ def _discover(server: Server[Any], methods: Methods) -> Any:
     return handle
 
 
-def _advertise_to_legacy(methods: Methods) -> Any:
+def _advertise_to_legacy(methods: Served) -> Any:
     """Middleware for `initialize` (2025-11-25 and older), where the SDK drops `extensions`."""
 
     async def advertise(context: Context, call_next: CallNext) -> HandlerResult:

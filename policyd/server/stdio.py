@@ -22,7 +22,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
-from policyd.server.methods import INLINE_SIZE
+from policyd.engine import INLINE_SIZE
 from policyd.wire import MAX_MESSAGE_BYTES, Rejection, read_message
 
 CHUNK = 64 << 10

@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from policyd.chain import Decision
 from policyd.diagnostics import Diagnostic
+from policyd.execution import Decision
 from policyd.model import Failure, Finding, Outcome
 
 MAX_DIFFERENCES = 5

@@ -10,11 +10,20 @@ each shape was read in the Go, Python, C# and TypeScript sources of
 """
 
 from policyd.wire.admission import MAX_DEPTH, check_payload
+from policyd.wire.answers import failure_from_error, outcome_from_json
 from policyd.wire.descriptors import descriptor_to_json, list_params_from_json, supported_events
 from policyd.wire.dialect import Dialect
 from policyd.wire.encoding import dump_json, parse_json
 from policyd.wire.invocations import MAX_TIMEOUT, Call, invocation_from_json
+from policyd.wire.listing import (
+    GENERATION,
+    Listing,
+    WireError,
+    descriptor_from_json,
+    listing_from_json,
+)
 from policyd.wire.messages import MAX_MESSAGE_BYTES, Rejection, read_message, too_large
+from policyd.wire.requests import invocation_to_json
 from policyd.wire.results import (
     RETIRED,
     chain_result_to_json,
@@ -23,20 +32,28 @@ from policyd.wire.results import (
 )
 
 __all__ = [
+    "GENERATION",
     "MAX_DEPTH",
     "MAX_MESSAGE_BYTES",
     "MAX_TIMEOUT",
     "RETIRED",
     "Call",
     "Dialect",
+    "Listing",
     "Rejection",
+    "WireError",
     "chain_result_to_json",
     "check_payload",
+    "descriptor_from_json",
     "descriptor_to_json",
     "dump_json",
+    "failure_from_error",
     "failure_to_error",
     "invocation_from_json",
+    "invocation_to_json",
     "list_params_from_json",
+    "listing_from_json",
+    "outcome_from_json",
     "outcome_to_json",
     "parse_json",
     "read_message",

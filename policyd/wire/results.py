@@ -37,6 +37,8 @@ _FAILURES = {
     Cause.ERROR: "the policy could not be evaluated",
     Cause.BUDGET: "the policy used up its step budget",
     Cause.DEADLINE: "the policy ran out of time",
+    Cause.CHAIN_DEADLINE: "the chain ran out of time",
+    Cause.UNREACHABLE: "the interceptor server gave no answer",
 }
 """What a peer is told; the full reason is for the log."""
 
@@ -70,7 +72,7 @@ def failure_to_error(failure: Failure, timeout: float | None = None) -> Invocati
     *timeout* is the limit in seconds that was passed; the time used stands in for it.
     """
     place = {"interceptor": failure.interceptor, "phase": failure.phase.value}
-    if failure.cause is Cause.DEADLINE:
+    if failure.cause in (Cause.DEADLINE, Cause.CHAIN_DEADLINE):
         limit = failure.duration if timeout is None else timeout
         data = {**place, "timeoutMs": round(limit * 1000)}
         return InvocationError(TIMEOUT, "Interceptor execution timeout", data)
@@ -118,9 +120,10 @@ def chain_result_to_json(decision: _Decision) -> dict[str, Any]:
         "event": invocation.event,
         "phase": str(invocation.phase),
         "allowed": decision.allowed,
-        "generation": decision.generation,
         "results": results,
     }
+    if decision.generation:
+        answer["generation"] = decision.generation
     if decision.allowed:
         answer["finalPayload"] = decision.payload
     answer["validationSummary"] = {
@@ -138,7 +141,8 @@ def _aborted_at(culprit: Outcome) -> dict[str, Any]:
     """Who stopped the chain and why; the type is `timeout` for a deadline."""
     kind: str = Kind.VALIDATION
     if isinstance(culprit, Failure):
-        kind = "timeout" if culprit.cause is Cause.DEADLINE else culprit.kind
+        late = culprit.cause in (Cause.DEADLINE, Cause.CHAIN_DEADLINE)
+        kind = "timeout" if late else culprit.kind
         reason = _FAILURES[culprit.cause]
     else:
         findings = culprit.findings if isinstance(culprit, ValidationResult) else ()
@@ -174,6 +178,8 @@ def _validation(
         if blocking:
             # recorded, never blocking: an invoker may look at any of the three members
             verdict = {"valid": True}
+    if outcome.suggestions:
+        verdict["suggestions"] = [dict(suggestion) for suggestion in outcome.suggestions]
     answer = {**_head(outcome, "validation"), **verdict, "info": info}
     if dialect is Dialect.UNIVERSAL:
         answer["validation"] = verdict
@@ -210,10 +216,13 @@ def _head(outcome: ValidationResult | MutationResult, kind: str) -> dict[str, An
 def _info(
     outcome: ValidationResult | MutationResult, generation: str, rules: list[str]
 ) -> dict[str, Any]:
-    policy: dict[str, Any] = {"generation": generation}
-    if rules:
-        policy["rules"] = list(dict.fromkeys(rules))
-    info: dict[str, Any] = {"policy": policy}
+    if outcome.info is not None:
+        info = dict(outcome.info)
+    else:
+        policy: dict[str, Any] = {"generation": generation}
+        if rules:
+            policy["rules"] = list(dict.fromkeys(rules))
+        info = {"policy": policy}
     if outcome.failure is not None:
         info["failure"] = _FAILURES[outcome.cause or Cause.ERROR]
     if outcome.skipped == RETIRED:
@@ -239,7 +248,9 @@ def _sorted(findings: tuple[Finding, ...]) -> list[Finding]:
 
 def _message(finding: Finding, invocation: Invocation) -> dict[str, Any]:
     message = {"message": _text(finding), "severity": finding.severity.value}
-    path = None if finding.path is None else _dotted(finding.path, invocation)
+    path = finding.path
+    if path is not None and (not path or path.startswith("/")):
+        path = _dotted(path, invocation)
     return {"path": path, **message} if path else message
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-DEADLINE = 30.0
-"""Seconds after which a process that does not do what it should is given up."""
+if TYPE_CHECKING:
+    from tests.conftest import Running
 
 POLICIES = r"""
 policyd: v1
@@ -74,78 +70,7 @@ mutators:
 """
 
 
-class Running:
-    """A `policyd serve` process."""
-
-    def __init__(self, arguments: list[str], *, pipe: bool = False) -> None:
-        stdio = subprocess.PIPE if pipe else subprocess.DEVNULL
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "policyd", "serve", *arguments],
-            stdin=stdio,
-            stdout=stdio,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.log: list[str] = []
-        self._changed = threading.Condition()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-        self.ready = self.wait_for("serving")
-
-    @property
-    def url(self) -> str:
-        return self.ready.split()[-1]
-
-    def wait_for(self, words: str, *, after: int = 0) -> str:
-        """The first line of the log with *words*, from line *after* on."""
-
-        def found() -> str | None:
-            return next((line for line in self.log[after:] if words in line), None)
-
-        with self._changed:
-            self._changed.wait_for(lambda: found() or self._ended, DEADLINE)
-            line = found()
-        assert line is not None, "\n".join(self.log)
-        return line
-
-    @contextmanager
-    def bounded(self) -> Iterator[None]:
-        """Kills the process when what is done with it takes too long, so that reads end."""
-        guard = threading.Timer(DEADLINE, self.process.kill)
-        guard.start()
-        try:
-            yield
-        finally:
-            guard.cancel()
-
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
-        """The exit code after a signal."""
-        self.process.send_signal(number)
-        return self.wait()
-
-    def wait(self) -> int:
-        """The exit code."""
-        code = self.process.wait(DEADLINE)
-        self._reader.join(DEADLINE)
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
-        return code
-
-    _ended = False
-
-    def _read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            with self._changed:
-                self.log.append(line.rstrip())
-                self._changed.notify_all()
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-
-
-Start = Callable[..., Running]
+Start = Callable[..., "Running"]
 
 
 @pytest.fixture
@@ -157,12 +82,12 @@ def policies(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def start(policies: Path) -> Iterator[Start]:
+def start(policies: Path, serve: type[Running]) -> Iterator[Start]:
     """Starts servers of the policies; all are gone when the test is."""
     started: list[Running] = []
 
     def begin(*options: str, pipe: bool = False) -> Running:
-        started.append(Running([str(policies), *options], pipe=pipe))
+        started.append(serve([str(policies), *options], pipe=pipe))
         return started[-1]
 
     yield begin
@@ -180,16 +105,16 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def served(directory: Path) -> Iterator[Running]:
+def served(directory: Path, serve: type[Running]) -> Iterator[Running]:
     """One server over HTTP for all tests of a module; it must end with 0."""
-    running = Running([str(directory), "--http", "127.0.0.1:0"])
+    running = serve([str(directory), "--http", "127.0.0.1:0"])
     yield running
     assert running.stop() == 0
 
 
 @pytest.fixture(scope="module")
-def served_stdio(directory: Path) -> Iterator[Running]:
+def served_stdio(directory: Path, serve: type[Running]) -> Iterator[Running]:
     """One server over pipes for all tests of a module; it must end with 0."""
-    running = Running([str(directory), "--stdio"], pipe=True)
+    running = serve([str(directory), "--stdio"], pipe=True)
     yield running
     assert running.stop() == 0

@@ -17,7 +17,7 @@ from pydantic import ConfigDict, TypeAdapter
 from policyd.server.protocol import EXTENSION, INSTRUCTIONS, VERSION
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Running
+    from tests.conftest import Running
 
 SECONDS = 30
 

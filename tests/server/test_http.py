@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Running, Start
+    from tests.conftest import Running
+    from tests.server.conftest import Start
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

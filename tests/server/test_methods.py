@@ -9,7 +9,7 @@ import pytest
 from anyio import to_thread
 
 from policyd.compiler import compile_bundle
-from policyd.engine import Engine
+from policyd.engine import INLINE_SIZE, Engine
 from policyd.errors import InvocationError
 from policyd.server import methods as methods_module
 from policyd.server.methods import Methods
@@ -211,7 +211,7 @@ def test_audited_failures_are_logged_as_well(caplog: pytest.LogCaptureFixture) -
     assert len(caplog.records) == 1
 
 
-@pytest.mark.parametrize("size", [0, methods_module.INLINE_SIZE])
+@pytest.mark.parametrize("size", [0, INLINE_SIZE])
 def test_large_payloads_are_judged_in_a_thread(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     threads = []
     run_sync: Callable[..., Any] = to_thread.run_sync

@@ -14,7 +14,8 @@ import pytest
 from policyd.server import stdio
 
 if TYPE_CHECKING:
-    from tests.server.conftest import Running, Start
+    from tests.conftest import Running
+    from tests.server.conftest import Start
 
 INITIALIZE = {
     "jsonrpc": "2.0",

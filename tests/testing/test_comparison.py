@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyd.chain import Decision, Status, Verdict
 from policyd.diagnostics import Diagnostic, Level, Span
 from policyd.errors import Cause
+from policyd.execution import Decision, Status, Verdict
 from policyd.model import (
     Failure,
     Finding,

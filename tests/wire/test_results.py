@@ -76,7 +76,7 @@ def test_a_denial_satisfies_every_reader() -> None:
 
 
 def test_a_warning_is_valid_and_told() -> None:
-    answer = to_json(replace(PASS, findings=(WARN,)))
+    answer = to_json(PASS._replace(findings=(WARN,)))
     assert (answer["valid"], answer["severity"]) == (True, "warn")
     assert answer["messages"] == [{"message": "the command is long", "severity": "warn"}]
 
@@ -88,7 +88,7 @@ def test_a_duration_is_an_integer_in_every_dialect() -> None:
 
 
 def test_what_an_audit_finds_is_recorded_where_no_reader_blocks_on_it() -> None:
-    answer = to_json(replace(DENY, valid=True, audited=True, findings=(ERROR,)), dialect=UNIVERSAL)
+    answer = to_json(DENY._replace(valid=True, audited=True, findings=(ERROR,)), dialect=UNIVERSAL)
     message = {
         "path": "arguments.command",
         "message": "denied by policy (name files)",
@@ -109,7 +109,7 @@ def test_what_an_audit_finds_is_recorded_where_no_reader_blocks_on_it() -> None:
 
 
 def test_an_audited_warning_is_told_as_in_enforce() -> None:
-    answer = to_json(replace(PASS, audited=True, findings=(WARN,)))
+    answer = to_json(PASS._replace(audited=True, findings=(WARN,)))
     verdict = {
         "valid": True,
         "severity": "warn",
@@ -129,7 +129,7 @@ def test_an_audited_warning_is_told_as_in_enforce() -> None:
     ],
 )
 def test_a_peer_is_told_the_class_of_a_failure_only(cause: Cause | None, told: str) -> None:
-    outcome = replace(PASS, audited=True, failure=EVAL_REASON, cause=cause)
+    outcome = PASS._replace(audited=True, failure=EVAL_REASON, cause=cause)
     assert to_json(outcome)["info"] == {
         "policy": {"generation": "9f3a"},
         "failure": told,
@@ -138,12 +138,12 @@ def test_a_peer_is_told_the_class_of_a_failure_only(cause: Cause | None, told: s
 
 
 def test_what_was_skipped_says_why() -> None:
-    info = to_json(replace(PASS, skipped="not_hooked"))["info"]
+    info = to_json(PASS._replace(skipped="not_hooked"))["info"]
     assert info == {"policy": {"generation": "9f3a"}, "skipped": "not_hooked"}
 
 
 def test_what_is_retired_says_so() -> None:
-    info = to_json(replace(PASS, skipped=RETIRED))["info"]
+    info = to_json(PASS._replace(skipped=RETIRED))["info"]
     assert info == {"policy": {"generation": "9f3a"}, "retired": True}
 
 
@@ -224,7 +224,7 @@ PLACES: dict[str, Any] = {
     ],
 )
 def test_a_path_is_dotted_and_relative_to_what_came(pointer: str, path: str | None) -> None:
-    outcome = replace(DENY, findings=(replace(ERROR, path=pointer),))
+    outcome = DENY._replace(findings=(replace(ERROR, path=pointer),))
     (message,) = to_json(outcome, replace(BARE, payload=PLACES))["messages"]
     assert message.get("path") == path
 
@@ -232,11 +232,11 @@ def test_a_path_is_dotted_and_relative_to_what_came(pointer: str, path: str | No
 def test_a_path_names_the_envelope_that_came() -> None:
     (message, _) = to_json(DENY, ENVELOPE)["messages"]
     assert message["path"] == "params.arguments.command"
-    (root,) = to_json(replace(DENY, findings=(replace(ERROR, path=""),)), ENVELOPE)["messages"]
+    (root,) = to_json(DENY._replace(findings=(replace(ERROR, path=""),)), ENVELOPE)["messages"]
     assert root["path"] == "params"
     response = Invocation("tools/call", Phase.RESPONSE, {"result": {"content": []}})
     finding = replace(ERROR, path="/content/0/text")
-    (message,) = to_json(replace(DENY, findings=(finding,)), response)["messages"]
+    (message,) = to_json(DENY._replace(findings=(finding,)), response)["messages"]
     assert message["path"] == "result.content[0].text"
 
 
@@ -284,8 +284,8 @@ class Decision:
 
 
 def test_an_allowed_chain_result_carries_the_final_payload() -> None:
-    warned = replace(PASS, findings=(WARN, replace(WARN, severity=Severity.INFO)))
-    audited = replace(DENY, valid=True, audited=True)
+    warned = PASS._replace(findings=(WARN, replace(WARN, severity=Severity.INFO)))
+    audited = DENY._replace(valid=True, audited=True)
     decision = Decision(True, "success", (warned, audited), Verdict(), {"name": "ls"})
     assert list(chain_result_to_json(decision).items()) == [
         ("status", "success"),
@@ -301,7 +301,7 @@ def test_an_allowed_chain_result_carries_the_final_payload() -> None:
 
 
 def test_a_denied_chain_result_says_who_stopped_it_and_hands_on_nothing() -> None:
-    deny = replace(DENY, findings=(ERROR, WARN))
+    deny = DENY._replace(findings=(ERROR, WARN))
     decision = Decision(False, "validation_failed", (deny,), Verdict(deny), {"name": "rm"})
     answer = chain_result_to_json(decision)
     assert "finalPayload" not in answer

@@ -1,16 +1,17 @@
 """How the interceptors of one event and phase run together, and what comes of it.
 
-The algorithm is written once, without I/O: `run_chain` yields the calls to make and is sent
-their outcomes.  One driver answers them in process (`Snapshot.decide`), another over MCP
-sessions; both run through the same lines.  Source: SEP-2624 "Execution model".
+The algorithm is written once, without I/O: `run_chain` yields the interceptors to call and is
+sent their outcomes.  One driver answers them in process (`Snapshot.decide`), another over MCP
+sessions (`policyd.chain`); both run through the same lines.  Source: SEP-2624 "Execution
+model".
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from policyd import wire
 from policyd.errors import Cause
@@ -39,14 +40,6 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """An invocation that the driver of a chain has to make."""
-
-    descriptor: Descriptor
-    payload: Any
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
     """What a chain came to.
 
@@ -60,8 +53,20 @@ class Verdict:
     culprit: Outcome | None = None
 
 
-ChainRun = Generator[tuple[Call, ...], tuple[Outcome, ...], Verdict]
-"""Yields calls that may be made at once; is sent their outcomes in the same order."""
+class Hooked(Protocol):
+    """Whatever a chain runs: compiled here, or served elsewhere."""
+
+    @property
+    def descriptor(self) -> Descriptor:
+        """How it is to be run: the modes and limits in it count, overrides included."""
+        ...
+
+
+H = TypeVar("H", bound=Hooked)
+
+ChainRun = Generator[tuple[Sequence[H], Any], Sequence[Outcome], Verdict]
+"""Yields interceptors that may be called at once, and the payload for them; is sent their
+outcomes in the same order."""
 
 
 def direction_of(invocation: Invocation) -> Direction:
@@ -71,20 +76,17 @@ def direction_of(invocation: Invocation) -> Direction:
     return Direction.RECEIVING if invocation.phase == Phase.REQUEST else Direction.SENDING
 
 
-def ordered(descriptors: Sequence[Descriptor], kind: Kind) -> tuple[Descriptor, ...]:
+def ordered(hooked: Iterable[H], kind: Kind) -> tuple[H, ...]:
     """The interceptors of one kind in the order they run: mutators by priority, then name."""
-    chosen = [descriptor for descriptor in descriptors if descriptor.kind is kind]
+    chosen = [one for one in hooked if one.descriptor.kind is kind]
     if kind is Kind.MUTATION:
-        chosen.sort(key=lambda descriptor: (descriptor.priority, descriptor.name))
+        chosen.sort(key=lambda one: (one.descriptor.priority, one.descriptor.name))
     return tuple(chosen)
 
 
 def run_chain(
-    validators: Sequence[Descriptor],
-    mutators: Sequence[Descriptor],
-    direction: Direction,
-    payload: Any,
-) -> ChainRun:
+    validators: Sequence[H], mutators: Sequence[H], direction: Direction, payload: Any
+) -> ChainRun[H]:
     """Run validators and mutators in the order of their trust boundary.
 
     Receiving: validate what came, then mutate.  Sending: mutate, then validate what goes.
@@ -109,25 +111,25 @@ _STAGES = {
 
 
 def _validate(
-    validators: Sequence[Descriptor], payload: Any, outcomes: list[Outcome]
-) -> Generator[tuple[Call, ...], tuple[Outcome, ...], Outcome | None]:
+    validators: Sequence[H], payload: Any, outcomes: list[Outcome]
+) -> Generator[tuple[Sequence[H], Any], Sequence[Outcome], Outcome | None]:
     if not validators:
         return None
-    answers = yield tuple(Call(descriptor, payload) for descriptor in validators)
+    answers = yield validators, payload
     outcomes += answers
-    stops = [a for d, a in zip(validators, answers, strict=True) if _stops(d, a)]
+    stops = [a for v, a in zip(validators, answers, strict=True) if _stops(v.descriptor, a)]
     # a verdict explains more than a failure does
     stops.sort(key=lambda answer: isinstance(answer, Failure))
     return stops[0] if stops else None
 
 
 def _mutate(
-    mutators: Sequence[Descriptor], payload: Any, outcomes: list[Outcome]
-) -> Generator[tuple[Call, ...], tuple[Outcome, ...], tuple[Any, Outcome | None]]:
-    for descriptor in mutators:
-        (answer,) = yield (Call(descriptor, payload),)
+    mutators: Sequence[H], payload: Any, outcomes: list[Outcome]
+) -> Generator[tuple[Sequence[H], Any], Sequence[Outcome], tuple[Any, Outcome | None]]:
+    for mutator in mutators:
+        (answer,) = yield (mutator,), payload
         outcomes.append(answer)
-        if _stops(descriptor, answer):
+        if _stops(mutator.descriptor, answer):
             return payload, answer
         if isinstance(answer, MutationResult) and answer.modified:
             payload = answer.payload
@@ -135,17 +137,27 @@ def _mutate(
 
 
 def _stops(descriptor: Descriptor, outcome: Outcome) -> bool:
-    if descriptor.mode is Mode.AUDIT:
-        return False
     if isinstance(outcome, Failure):
-        return not descriptor.fail_open
-    return isinstance(outcome, ValidationResult) and not outcome.valid
+        if descriptor.mode is Mode.AUDIT:
+            return False
+        # failing open is the interceptor's choice, the limit of the chain is its invoker's
+        return outcome.cause is Cause.CHAIN_DEADLINE or not descriptor.fail_open
+    if isinstance(outcome, MutationResult) or outcome.valid:
+        return False
+    return descriptor.mode is not Mode.AUDIT
 
 
 def _status(kind: Kind, culprit: Outcome) -> Status:
-    if isinstance(culprit, Failure) and culprit.cause is Cause.DEADLINE:
+    if isinstance(culprit, Failure) and culprit.cause in (Cause.DEADLINE, Cause.CHAIN_DEADLINE):
         return Status.TIMEOUT
     return Status.VALIDATION_FAILED if kind is Kind.VALIDATION else Status.MUTATION_FAILED
+
+
+def cut_by_chain(outcome: Outcome) -> Outcome:
+    """The outcome of an interceptor that the chain's own limit may have ended."""
+    if isinstance(outcome, Failure) and outcome.cause is Cause.DEADLINE:
+        return replace(outcome, cause=Cause.CHAIN_DEADLINE)
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,112 @@
+"""Which interceptors of a chain run for one event and phase, in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import partial
+
+from policyd.chain.entry import Entry, Hooked
+from policyd.errors import Cause
+from policyd.execution import ordered
+from policyd.interceptor import Interceptor
+from policyd.model import Descriptor, Failure, Invocation, Kind, Outcome, Phase
+
+Listed = tuple[tuple[Hooked, ...], ...]
+"""The entries of each host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What an execution asks for beyond event and phase.
+
+    names: only these interceptors; None for all.
+    protocol: the MCP version of the message, or None when it is not known.
+    """
+
+    names: Collection[str] | None = None
+    protocol: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Validators as listed, mutators as they run.
+
+    waits: true when one of them is not compiled here.
+    """
+
+    validators: tuple[Hooked, ...]
+    mutators: tuple[Hooked, ...]
+    waits: bool
+
+    @property
+    def empty(self) -> bool:
+        """True when there is nobody to ask."""
+        return not (self.validators or self.mutators)
+
+
+class Routes:
+    """The routes through what hosts list, made when they are first taken."""
+
+    def __init__(self, listed: Listed) -> None:
+        self._listed = listed
+        self._known: dict[tuple[str, str, str | None], Route] = {}
+
+    def made_of(self, listed: Listed) -> bool:
+        """True while the hosts list the very same tuples."""
+        return len(listed) == len(self._listed) and all(map(_same, listed, self._listed))
+
+    def route(self, event: str, phase: str, chosen: Filter) -> Route:
+        """The interceptors hooked to *event* and *phase* that *chosen* lets in."""
+        if chosen.names is not None:
+            return self._make(event, phase, chosen)
+        key = (event, str(phase), chosen.protocol)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= MAX_ROUTES:
+                self._known.clear()
+            known = self._known[key] = self._make(event, phase, chosen)
+        return known
+
+    def _make(self, event: str, phase: str, chosen: Filter) -> Route:
+        hooked = [
+            _fitting(one, chosen.protocol)
+            for entries in self._listed
+            for one in entries
+            if one.descriptor.matches(event, phase)
+            and (chosen.names is None or one.descriptor.name in chosen.names)
+        ]
+        waits = any(not isinstance(one, Interceptor) for one in hooked)
+        return Route(ordered(hooked, Kind.VALIDATION), ordered(hooked, Kind.MUTATION), waits)
+
+
+MAX_ROUTES = 1_000
+"""Routes that are remembered; a peer may send any number of event names."""
+
+
+def _same(one: object, other: object) -> bool:
+    return one is other
+
+
+def _fitting(hooked: Hooked, protocol: str | None) -> Hooked:
+    """*hooked*, or its failure when its `compat` bounds leave *protocol* out.
+
+    Versions are dates, so their order is that of their texts.
+    """
+    bounds = hooked.descriptor.compat
+    if protocol is None or not bounds:
+        return hooked
+    oldest, newest = bounds.get("minProtocol", ""), bounds.get("maxProtocol", protocol)
+    if oldest <= protocol <= newest:
+        return hooked
+    reason = f"it is made for MCP {oldest or 'up'} to {newest}, and the message is of {protocol}"
+    if "maxProtocol" not in bounds:
+        reason = f"it is made for MCP {oldest} and newer, and the message is of {protocol}"
+    return Entry(hooked.descriptor, None, partial(_unfit, hooked.descriptor, reason))
+
+
+async def _unfit(
+    descriptor: Descriptor, reason: str, invocation: Invocation, timeout: float | None
+) -> Outcome:
+    phase = Phase(invocation.phase)
+    return Failure(descriptor.name, descriptor.kind, phase, Cause.ERROR, reason)

@@ -1,0 +1,159 @@
+"""One run of a chain: asks interceptors, several at once, until time is up.
+
+The driver of `execution.run_chain` for interceptors that have to be waited for.  Knows no host.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from anyio import create_task_group, move_on_after, to_thread
+
+from policyd.activation import activate
+from policyd.chain.entry import Hooked
+from policyd.chain.route import Route
+from policyd.envelope import unwrap
+from policyd.errors import Cause
+from policyd.execution import Verdict, cut_by_chain, direction_of, run_chain
+from policyd.interceptor import Interceptor
+from policyd.model import (
+    Descriptor,
+    Failure,
+    Invocation,
+    MutationResult,
+    Outcome,
+    Phase,
+    ValidationResult,
+)
+from policyd.snapshot import check_config, dated, run_here
+
+Proceed = Callable[[Invocation], Awaitable[Outcome]]
+"""Ask the interceptor about this invocation."""
+
+Around = Callable[[Descriptor, Invocation, Proceed], Awaitable[Outcome]]
+"""Called in place of each interceptor: inspects, changes the invocation, or answers itself."""
+
+logger = logging.getLogger(__name__)
+
+
+def stamped(invocation: Invocation) -> Invocation:
+    """The invocation with the moment of now, in its context as well, unless it has one."""
+    now = datetime.now(UTC)
+    if "timestamp" not in invocation.context:
+        context = {**invocation.context, "timestamp": now.isoformat()}
+        return replace(invocation, context=context, now=now)
+    return dated(invocation, now)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One message on its way through a chain.
+
+    deadline: the monotonic time at which the chain ends, or None.
+    large: compiled interceptors run in a thread.
+    """
+
+    invocation: Invocation
+    deadline: float | None
+    around: Around | None
+    large: bool
+
+    async def verdict(self, route: Route) -> Verdict:
+        """What the interceptors of *route* come to.
+
+        Raises InvocationError for a config that breaks a configSchema.
+        """
+        invocation = self.invocation
+        if invocation.config:
+            for hooked in (*route.validators, *route.mutators):
+                check_config(hooked.descriptor.name, hooked.config_shape, invocation)
+        envelope = unwrap(invocation.event, invocation.phase, invocation.payload)
+        chain = run_chain(
+            route.validators, route.mutators, direction_of(invocation), envelope.payload
+        )
+        ask = self._here if self._is_local(route) else self._everywhere
+        try:
+            batch, payload = next(chain)
+            while True:
+                batch, payload = chain.send(await ask(batch, payload))
+        except StopIteration as stop:
+            verdict: Verdict = stop.value
+        if verdict.payload is envelope.payload:
+            return replace(verdict, payload=invocation.payload)
+        return replace(verdict, payload=envelope.wrap(verdict.payload))
+
+    def _is_local(self, route: Route) -> bool:
+        return not (route.waits or self.large or self.around is not None)
+
+    async def _here(self, batch: Sequence[Any], payload: Any) -> list[Outcome]:
+        return run_here(batch, self.invocation, payload, self.deadline)
+
+    async def _everywhere(self, batch: Sequence[Hooked], payload: Any) -> list[Outcome]:
+        """Ask all of *batch* at once; what is not there when time is up has failed."""
+        invocation = replace(self.invocation, payload=payload)
+        outcomes: list[Outcome | None] = [None] * len(batch)
+
+        async def one(index: int) -> None:
+            outcomes[index] = await self._one(batch[index], invocation)
+
+        with move_on_after(self._left()):
+            if len(batch) == 1:
+                await one(0)
+            else:
+                async with create_task_group() as group:
+                    for index in range(len(batch)):
+                        group.start_soon(one, index)
+        late = self.deadline is not None and time.monotonic() >= self.deadline
+        told = [
+            _late(hooked.descriptor, invocation) if outcome is None else outcome
+            for hooked, outcome in zip(batch, outcomes, strict=True)
+        ]
+        return [cut_by_chain(outcome) for outcome in told] if late else told
+
+    async def _one(self, hooked: Hooked, invocation: Invocation) -> Outcome:
+        ask: Proceed = partial(self._asked, hooked)
+        if isinstance(hooked, Interceptor):
+            ask = partial(self._compiled, hooked)
+        if self.around is None:
+            return await ask(invocation)
+        try:
+            outcome = await self.around(hooked.descriptor, invocation, ask)
+        except Exception as error:
+            # the border to foreign code, whose text may quote the payload
+            frames = "".join(traceback.format_tb(error.__traceback__))
+            logger.warning("the hook around raised %s:\n%s", type(error).__name__, frames)
+            return _failed(hooked.descriptor, invocation, "the hook around it failed")
+        if isinstance(outcome, (ValidationResult, MutationResult, Failure)):
+            return outcome
+        return _failed(hooked.descriptor, invocation, "the hook around it gave no outcome")
+
+    async def _asked(self, hooked: Any, invocation: Invocation) -> Outcome:
+        outcome: Outcome = await hooked.ask(invocation, self._left())
+        return outcome
+
+    async def _compiled(self, interceptor: Interceptor, invocation: Invocation) -> Outcome:
+        shared = activate(invocation, invocation.payload)
+        run = partial(interceptor.run, invocation, shared, self.deadline)
+        return await to_thread.run_sync(run, abandon_on_cancel=True) if self.large else run()
+
+    def _left(self) -> float | None:
+        """Seconds until the chain ends."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+def _late(descriptor: Descriptor, invocation: Invocation) -> Failure:
+    return _failed(descriptor, invocation, "the chain ran out of time", Cause.CHAIN_DEADLINE)
+
+
+def _failed(
+    descriptor: Descriptor, invocation: Invocation, reason: str, cause: Cause = Cause.ERROR
+) -> Failure:
+    phase = Phase(invocation.phase)
+    return Failure(descriptor.name, descriptor.kind, phase, cause, reason)

@@ -1,0 +1,47 @@
+"""`interceptors/list` and `interceptor/invoke` over functions written in Python.
+
+Knows the registered functions and the wire, like `methods` knows an engine.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from policyd.functions import Interceptors
+from policyd.server.methods import Method, Params, listed, log_failure, method_table
+from policyd.snapshot import dated
+from policyd.wire import (
+    Dialect,
+    invocation_from_json,
+    list_params_from_json,
+    outcome_to_json,
+    supported_events,
+)
+
+
+class FunctionMethods:
+    """The methods of a server whose interceptors are functions."""
+
+    def __init__(self, interceptors: Interceptors, dialect: Dialect) -> None:
+        self._interceptors = interceptors
+        self._dialect = dialect
+
+    def table(self) -> dict[str, Method]:
+        """The methods by name."""
+        return method_table(self._list, self._invoke)
+
+    def capability(self) -> dict[str, Any]:
+        """The settings of the interceptor capability, as of now."""
+        return {"supportedEvents": supported_events(self._interceptors.descriptors, self._dialect)}
+
+    async def _list(self, params: Params) -> dict[str, Any]:
+        event = list_params_from_json(params)
+        return listed(self._interceptors.descriptors, event, self._dialect)
+
+    async def _invoke(self, params: Params) -> dict[str, Any]:
+        call = invocation_from_json(params)
+        invocation = dated(call.invocation, datetime.now(UTC))
+        outcome = await self._interceptors.invoke(call.name, invocation)
+        log_failure(outcome)
+        return outcome_to_json(outcome, invocation, "", self._dialect)
