@@ -9,7 +9,7 @@ from policyd.diagnostics import Diagnostic, Level, Span
 from policyd.engine import Engine
 from policyd.errors import EvaluationError, InvocationError, PolicydError, PolicyError
 from policyd.execution import Decision, Status
-from policyd.model import Failure, Finding, Invocation
+from policyd.model import Failure, Finding, Invocation, Severity
 from policyd.snapshot import Snapshot
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Level",
     "PolicyError",
     "PolicydError",
+    "Severity",
     "Snapshot",
     "Span",
     "Status",

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from policyd.activation import Activation
 from policyd.errors import Cause, EvaluationError
+from policyd.expr.cel import Program
+from policyd.expr.cel.program import Fast
 from policyd.expr.shape import Shape
 from policyd.expression import Budget, Expression
 from policyd.model import (
@@ -29,12 +31,11 @@ from policyd.model import (
     ValidationResult,
 )
 from policyd.rules import Check, Step
+from policyd.rules.predicate import Condition
 from policyd.site import holds
 
 STEP_BUDGET = 1_000_000
 """Steps of one invocation of one interceptor, over all its rules."""
-
-_tuple = tuple.__new__
 
 DEFAULT_TIMEOUT = 1.0
 """Seconds that one invocation of one interceptor may take unless its policy says otherwise."""
@@ -51,11 +52,6 @@ class Guard:
     where: str
     tools: Callable[[str], bool] | None = None
     when: Expression | None = None
-
-    @property
-    def narrows(self) -> bool:
-        """False when every payload of the hooked events is to be looked at."""
-        return self.tools is not None or self.when is not None
 
     def admits(self, activation: Activation, budget: Budget) -> bool:
         """True when the rules are to be evaluated.  Raises EvaluationError where it cannot tell."""
@@ -153,16 +149,42 @@ class Validator(Interceptor):
     """A policy that judges: every rule is evaluated, every finding told."""
 
     checks: tuple[PlacedCheck, ...]
+    _fast: tuple[tuple[Fast, bool], ...] = field(init=False, repr=False, compare=False)
+    _nothing: Mapping[Phase, ValidationResult] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        name, audited = self.descriptor.name, self._audited
+        nothing = {phase: ValidationResult(name, phase, True, (), audited) for phase in Phase}
+        object.__setattr__(self, "_nothing", nothing)
+        plain = not self.variables and self.config_shape is None
+        object.__setattr__(self, "_fast", _fast_conditions(self.checks) if plain else ())
+
+    def glance(self, shared: Activation, budget: Budget) -> ValidationResult | None:
+        """The result where nothing is found, at a quarter of the cost of `run`.
+
+        None where something is found or cannot be told: then `run` has to say what.  The
+        result has no duration of its own.  *budget* is what several validators may spend on
+        glances together.
+        """
+        if not self._fast:
+            return None
+        guard = self.guard
+        try:
+            if (guard.tools is None and guard.when is None) or guard.admits(shared, budget):
+                for condition, silent_on in self._fast:
+                    if condition(shared, budget) is not silent_on:
+                        return None
+        except Exception:  # whatever it is, `run` decides what it means
+            return None
+        return self._nothing[shared.phase]
 
     def _outcome(self, activation: Activation, budget: Budget, started: float) -> Outcome:
         findings: list[Finding] = []
         unknown: Unknown | None = None
-        checks = self.checks
-        if self.guard.narrows:
-            try:
-                checks = checks if self.guard.admits(activation, budget) else ()
-            except EvaluationError as error:
-                checks, unknown = (), _unknown(self.guard.where, error)
+        try:
+            checks = self.checks if self.guard.admits(activation, budget) else ()
+        except EvaluationError as error:
+            checks, unknown = (), _unknown(self.guard.where, error)
         for placed in checks:
             try:
                 findings += placed.check(activation, budget)
@@ -170,16 +192,6 @@ class Validator(Interceptor):
                 # every rule runs even after one that cannot be evaluated: a finding of
                 # severity error is a firm answer whatever the others would have said
                 unknown = unknown or _unknown(placed.where, error)
-        if not findings and unknown is None:
-            descriptor = self.descriptor
-            audited = descriptor.mode is Mode.AUDIT
-            duration = time.monotonic() - started
-            # past the constructor, which costs more than many a rule does
-            return _tuple(
-                ValidationResult,
-                (descriptor.name, activation.phase, True, (), audited)
-                + (None, None, None, duration, None, ()),
-            )
         findings.sort(key=lambda finding: finding.severity.rank)
         return self._judge(tuple(findings), unknown, activation.phase, started)
 
@@ -201,6 +213,21 @@ class Validator(Interceptor):
         )
 
 
+def _fast_conditions(checks: Iterable[PlacedCheck]) -> tuple[tuple[Fast, bool], ...]:
+    """The fast path of each condition with what it gives when nothing is wrong.
+
+    Empty unless all checks are conditions that have one.
+    """
+    conditions: list[tuple[Fast, bool]] = []
+    for check in (placed.check for placed in checks):
+        program = check.expression if isinstance(check, Condition) else None
+        fast = program.fast if isinstance(program, Program) else None
+        if fast is None or not isinstance(check, Condition):
+            return ()
+        conditions.append((fast, not check.fires_on))
+    return tuple(conditions)
+
+
 @dataclass(frozen=True, slots=True)
 class Mutator(Interceptor):
     """A policy that changes: its step is applied as a whole or not at all."""
@@ -215,7 +242,7 @@ class Mutator(Interceptor):
         where = self.guard.where
         audited = self.descriptor.mode is Mode.AUDIT
         try:
-            if not self.guard.narrows or self.guard.admits(activation, budget):
+            if self.guard.admits(activation, budget):
                 where = self.placed.where
                 changed, changes = self.placed.step(payload, activation, budget)
         except EvaluationError as error:

@@ -26,9 +26,6 @@ from policyd.policy import Node, Policy, only_one
 
 _T = TypeVar("_T")
 
-NO_BOOLEAN = "the expression gave no boolean"
-"""Why a condition that yields something else cannot be evaluated."""
-
 _NOT_IN_RESPONSE = {
     "tool": "a response does not say which tool was called",
     "prompt": "a response does not say which prompt was asked for",
@@ -127,7 +124,7 @@ def holds(condition: Expression, activation: Mapping[str, Any], budget: Budget) 
     value = condition(activation, budget)
     if value is True or value is False:
         return value
-    raise EvaluationError(NO_BOOLEAN)
+    raise EvaluationError("the expression gave no boolean")
 
 
 def open_site(policy: Policy, report: Report) -> tuple[Site, Mapping[str, Expression]]:

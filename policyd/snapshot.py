@@ -9,9 +9,10 @@ of policies keeps the snapshot it read.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +24,8 @@ from policyd.errors import EvaluationError, InvocationError
 from policyd.events import MCP_METHODS
 from policyd.execution import Decision, Verdict, cut_by_chain, direction_of, ordered, run_chain
 from policyd.expr.shape import Shape
-from policyd.interceptor import Interceptor
+from policyd.expression import Budget
+from policyd.interceptor import Interceptor, Validator
 from policyd.model import (
     Descriptor,
     Invocation,
@@ -35,6 +37,9 @@ from policyd.model import (
 )
 
 _PHASES = frozenset(Phase)
+
+GLANCE_STEPS = 10_000
+"""Steps that are tried for a batch of validators before each of them is run on its own."""
 
 INVALID_PARAMS = -32602
 """JSON-RPC: the caller's parameters are wrong."""
@@ -125,9 +130,7 @@ class Snapshot:
                 hooked, payload = chain.send(run_here(hooked, invocation, payload, deadline))
         except StopIteration as stop:
             verdict: Verdict = stop.value
-        if verdict.payload is envelope.payload:
-            return replace(verdict, payload=invocation.payload)
-        return replace(verdict, payload=envelope.wrap(verdict.payload))
+        return rewrapped_verdict(verdict, invocation, envelope)
 
 
 def unknown_interceptor(name: str) -> InvocationError:
@@ -179,6 +182,13 @@ def rewrapped(outcome: Outcome, invocation: Invocation, envelope: Envelope) -> O
     return outcome._replace(payload=envelope.wrap(outcome.payload))
 
 
+def rewrapped_verdict(verdict: Verdict, invocation: Invocation, envelope: Envelope) -> Verdict:
+    """The verdict with its payload in the envelope that came in, the very object if untouched."""
+    same = verdict.payload is envelope.payload
+    after = invocation.payload if same else envelope.wrap(verdict.payload)
+    return Verdict(verdict.status, after, verdict.outcomes, verdict.culprit)
+
+
 def run_here(
     hooked: Iterable[Interceptor], invocation: Invocation, payload: Any, deadline: float | None
 ) -> list[Outcome]:
@@ -187,7 +197,11 @@ def run_here(
     *deadline* is the monotonic time at which the whole chain ends, or None.
     """
     shared = activate(invocation, payload)
-    outcomes = [interceptor.run(invocation, shared, deadline) for interceptor in hooked]
+    glances = Budget(GLANCE_STEPS, math.inf if deadline is None else deadline)
+    outcomes: list[Outcome] = []
+    for one in hooked:
+        silent = one.glance(shared, glances) if isinstance(one, Validator) else None
+        outcomes.append(one.run(invocation, shared, deadline) if silent is None else silent)
     if deadline is not None and time.monotonic() >= deadline:
         return [cut_by_chain(outcome) for outcome in outcomes]
     return outcomes

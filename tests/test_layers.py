@@ -94,7 +94,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 OWNERS: dict[str, tuple[str, ...]] = {
     "ada_url": ("expr.cel.functions.network",),
     "aiohttp": ("ports.*",),
-    "anyio": ("chain.*", "functions", "ports.*", "reload", "server", "server.*", "source"),
+    "anyio": ("chain.*", "functions", "middleware.*", "ports.*", "reload", "server", "server.*", "source"),
     "click": ("cli", "cli.*"),
     "jiter": ("wire.encoding",),
     "jmespath": ("expr.jmes",),

@@ -22,7 +22,7 @@ from policyd.chain.entry import Host
 from policyd.chain.local import EngineHost, FunctionHost
 from policyd.chain.overrides import OverrideError, Overrides
 from policyd.chain.remote import RemoteHost, Terms
-from policyd.chain.route import Filter, Route, Routes
+from policyd.chain.route import Route, Routes
 from policyd.chain.run import Around, Proceed, Run, stamped
 from policyd.engine import INLINE_SIZE, Engine
 from policyd.execution import Decision, Status, Verdict
@@ -66,7 +66,7 @@ class Chain:
         self._timeout = timeout
         self._around = around
         self._hosts: list[Host] = []
-        self._routes = Routes(())
+        self._routes = Routes([])
 
     def add_engine(
         self, engine: Engine, *, overrides: Mapping[str, Overrides] = _NO_OVERRIDES
@@ -150,7 +150,7 @@ class Chain:
         deadline = None if limit is None else started + limit
         for host in self._hosts:
             await host.refresh(limit)
-        route = self._route(event, phase, Filter(names, protocol))
+        route = self._route(event, phase, names, protocol)
         invocation = Invocation(
             event,
             phase,
@@ -166,7 +166,8 @@ class Chain:
             run = Run(stamped(invocation), deadline, self._around, size > INLINE_SIZE)
             verdict = await run.verdict(route)
         duration = time.monotonic() - started
-        invocation = invocation if limit is None else replace(invocation, timeout=limit)
+        if limit is not None:
+            invocation = replace(invocation, timeout=limit)
         return Decision(invocation, verdict, self._generation(), duration)
 
     async def aclose(self) -> None:
@@ -186,11 +187,15 @@ class Chain:
     ) -> None:
         await self.aclose()
 
-    def _route(self, event: str, phase: str, chosen: Filter) -> Route:
-        listed = tuple(host.entries for host in self._hosts)
+    def _route(
+        self, event: str, phase: str, names: Collection[str] | None, protocol: str | None
+    ) -> Route:
+        listed = [host.entries for host in self._hosts]
         if not self._routes.made_of(listed):
             self._routes = Routes(listed)
-        return self._routes.route(event, phase, chosen)
+        return self._routes.route(event, phase, names, protocol)
 
     def _generation(self) -> str:
+        if len(self._hosts) == 1:
+            return self._hosts[0].generation
         return "+".join(host.generation for host in self._hosts if host.generation)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import is_
 
 from policyd.chain.entry import Entry, Hooked
 from policyd.errors import Cause
@@ -12,20 +13,8 @@ from policyd.execution import ordered
 from policyd.interceptor import Interceptor
 from policyd.model import Descriptor, Failure, Invocation, Kind, Outcome, Phase
 
-Listed = tuple[tuple[Hooked, ...], ...]
+Listed = Sequence[tuple[Hooked, ...]]
 """The entries of each host."""
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """What an execution asks for beyond event and phase.
-
-    names: only these interceptors; None for all.
-    protocol: the MCP version of the message, or None when it is not known.
-    """
-
-    names: Collection[str] | None = None
-    protocol: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +43,35 @@ class Routes:
 
     def made_of(self, listed: Listed) -> bool:
         """True while the hosts list the very same tuples."""
-        return len(listed) == len(self._listed) and all(map(_same, listed, self._listed))
+        return len(listed) == len(self._listed) and all(map(is_, listed, self._listed))
 
-    def route(self, event: str, phase: str, chosen: Filter) -> Route:
-        """The interceptors hooked to *event* and *phase* that *chosen* lets in."""
-        if chosen.names is not None:
-            return self._make(event, phase, chosen)
-        key = (event, str(phase), chosen.protocol)
+    def route(
+        self, event: str, phase: str, names: Collection[str] | None, protocol: str | None
+    ) -> Route:
+        """The interceptors hooked to *event* and *phase*.
+
+        names: only these; None for all.
+        protocol: the MCP version of the message, or None when it is not known.
+        """
+        if names is not None:
+            return self._make(event, phase, names, protocol)
+        key = (event, phase, protocol)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= MAX_ROUTES:
                 self._known.clear()
-            known = self._known[key] = self._make(event, phase, chosen)
+            known = self._known[key] = self._make(event, phase, None, protocol)
         return known
 
-    def _make(self, event: str, phase: str, chosen: Filter) -> Route:
+    def _make(
+        self, event: str, phase: str, names: Collection[str] | None, protocol: str | None
+    ) -> Route:
         hooked = [
-            _fitting(one, chosen.protocol)
+            _fitting(one, protocol)
             for entries in self._listed
             for one in entries
             if one.descriptor.matches(event, phase)
-            and (chosen.names is None or one.descriptor.name in chosen.names)
+            and (names is None or one.descriptor.name in names)
         ]
         waits = any(not isinstance(one, Interceptor) for one in hooked)
         return Route(ordered(hooked, Kind.VALIDATION), ordered(hooked, Kind.MUTATION), waits)
@@ -82,10 +79,6 @@ class Routes:
 
 MAX_ROUTES = 1_000
 """Routes that are remembered; a peer may send any number of event names."""
-
-
-def _same(one: object, other: object) -> bool:
-    return one is other
 
 
 def _fitting(hooked: Hooked, protocol: str | None) -> Hooked:

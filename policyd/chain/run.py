@@ -21,7 +21,7 @@ from policyd.chain.entry import Hooked
 from policyd.chain.route import Route
 from policyd.envelope import unwrap
 from policyd.errors import Cause
-from policyd.execution import Verdict, cut_by_chain, direction_of, run_chain
+from policyd.execution import ChainRun, Verdict, cut_by_chain, direction_of, run_chain
 from policyd.interceptor import Interceptor
 from policyd.model import (
     Descriptor,
@@ -32,7 +32,7 @@ from policyd.model import (
     Phase,
     ValidationResult,
 )
-from policyd.snapshot import check_config, dated, run_here
+from policyd.snapshot import check_config, dated, rewrapped_verdict, run_here
 
 Proceed = Callable[[Invocation], Awaitable[Outcome]]
 """Ask the interceptor about this invocation."""
@@ -48,7 +48,9 @@ def stamped(invocation: Invocation) -> Invocation:
     now = datetime.now(UTC)
     if "timestamp" not in invocation.context:
         context = {**invocation.context, "timestamp": now.isoformat()}
-        return replace(invocation, context=context, now=now)
+        event, phase, payload = invocation.event, invocation.phase, invocation.payload
+        config, direction = invocation.config, invocation.direction
+        return Invocation(event, phase, payload, context, config, direction, None, now)
     return dated(invocation, now)
 
 
@@ -75,25 +77,21 @@ class Run:
             for hooked in (*route.validators, *route.mutators):
                 check_config(hooked.descriptor.name, hooked.config_shape, invocation)
         envelope = unwrap(invocation.event, invocation.phase, invocation.payload)
-        chain = run_chain(
+        chain: ChainRun[Any] = run_chain(
             route.validators, route.mutators, direction_of(invocation), envelope.payload
         )
-        ask = self._here if self._is_local(route) else self._everywhere
+        local = not (route.waits or self.large or self.around is not None)
         try:
             batch, payload = next(chain)
             while True:
-                batch, payload = chain.send(await ask(batch, payload))
+                if local:
+                    outcomes = run_here(batch, invocation, payload, self.deadline)
+                else:
+                    outcomes = await self._everywhere(batch, payload)
+                batch, payload = chain.send(outcomes)
         except StopIteration as stop:
             verdict: Verdict = stop.value
-        if verdict.payload is envelope.payload:
-            return replace(verdict, payload=invocation.payload)
-        return replace(verdict, payload=envelope.wrap(verdict.payload))
-
-    def _is_local(self, route: Route) -> bool:
-        return not (route.waits or self.large or self.around is not None)
-
-    async def _here(self, batch: Sequence[Any], payload: Any) -> list[Outcome]:
-        return run_here(batch, self.invocation, payload, self.deadline)
+        return rewrapped_verdict(verdict, invocation, envelope)
 
     async def _everywhere(self, batch: Sequence[Hooked], payload: Any) -> list[Outcome]:
         """Ask all of *batch* at once; what is not there when time is up has failed."""

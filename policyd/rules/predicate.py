@@ -10,13 +10,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from policyd.activation import Activation
-from policyd.errors import EvaluationError
 from policyd.expression import Budget, Expression
 from policyd.model import Finding
 from policyd.policy import Rule
 from policyd.rules.kinds import Check, FindingMaker, finding_maker
-from policyd.site import NO_BOOLEAN, Site
+from policyd.site import Site, holds
 
 
 def build_deny(rule: Rule, site: Site) -> Check | None:
@@ -29,24 +30,27 @@ def build_require(rule: Rule, site: Site) -> Check | None:
     return _build(rule, site, fires_on=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """The check of `deny` and `require`.
+
+    fires_on: the truth for which it finds something.
+    """
+
+    expression: Expression
+    maker: FindingMaker
+    fires_on: bool
+
+    def __call__(self, activation: Activation, budget: Budget) -> tuple[Finding, ...]:
+        """One finding, or none."""
+        if holds(self.expression, activation, budget) is self.fires_on:
+            return (self.maker(activation, budget),)
+        return ()
+
+
 def _build(rule: Rule, site: Site, *, fires_on: bool) -> Check | None:
-    condition = site.condition(rule.node[rule.kind])
+    expression = site.condition(rule.node[rule.kind])
     maker = finding_maker(rule, site)
-    if condition is None or maker is None:
+    if expression is None or maker is None:
         return None
-    return _check(condition, maker, fires_on)
-
-
-def _check(condition: Expression, maker: FindingMaker, fires_on: bool) -> Check:
-    silent_on = not fires_on
-
-    def check(activation: Activation, budget: Budget) -> tuple[Finding, ...]:
-        # the common answer first: this runs once for each rule of each message
-        value = condition(activation, budget)
-        if value is silent_on:
-            return ()
-        if value is not fires_on:
-            raise EvaluationError(NO_BOOLEAN)
-        return (maker(activation, budget),)
-
-    return check
+    return Condition(expression, maker, fires_on)

@@ -5,7 +5,7 @@ Knows when which of the two runs, and that nothing but EvaluationError comes out
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum, auto
 from typing import Any
 
@@ -29,6 +29,9 @@ class Result(Enum):
     TEXT = auto()
 
 
+Fast = Callable[[Mapping[str, Any], Budget], Any]
+
+
 class Program:
     """A compiled expression.
 
@@ -47,6 +50,14 @@ class Program:
         self._slots = checked.slots
         self._exact = interpret(checked.root)
         self._fast = generate(checked.root, boolean=self._boolean)
+
+    @property
+    def fast(self) -> Fast | None:
+        """The fast path alone, if there is one.
+
+        What it raises, whatever that is, says that only the program itself can tell.
+        """
+        return self._fast
 
     def __call__(self, activation: Mapping[str, Any], budget: Budget) -> Any:
         """The value for *activation*; exactly a bool where that was asked for.
