@@ -33,6 +33,7 @@ fmt: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/decide.py
+	$(BIN)/python benchmarks/chain.py
 
 wheel: $(INSTALLED)
 	$(BIN)/python -m build --outdir dist .

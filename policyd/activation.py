@@ -38,7 +38,8 @@ class Activation(dict[str, Any]):
         self._budget = budget
         self._variables = variables
         self._failed: dict[str, EvaluationError] | None = None
-        self.phase = Phase(invocation.phase)
+        phase = invocation.phase
+        self.phase = phase if type(phase) is Phase else Phase(phase)
 
     def with_variables(self, budget: Budget, variables: Mapping[str, Expression]) -> Activation:
         """The same names and values, and *variables* that are charged to *budget*."""

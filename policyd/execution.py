@@ -95,10 +95,22 @@ def run_chain(
     outcomes: list[Outcome] = []
     current = payload
     for kind in _STAGES[direction]:
-        if kind is Kind.VALIDATION:
-            culprit = yield from _validate(validators, current, outcomes)
-        else:
-            current, culprit = yield from _mutate(mutators, current, outcomes)
+        culprit: Outcome | None = None
+        if kind is Kind.MUTATION:
+            for mutator in mutators:
+                (answer,) = yield (mutator,), current
+                outcomes.append(answer)
+                if isinstance(answer, MutationResult):
+                    # what an auditing one made of the payload is told, not kept
+                    if answer.modified and mutator.descriptor.mode is not Mode.AUDIT:
+                        current = answer.payload
+                elif _stops(mutator.descriptor, answer):
+                    culprit = answer
+                    break
+        elif validators:
+            answers = yield validators, current
+            outcomes += answers
+            culprit = _objection(validators, answers)
         if culprit is not None:
             return Verdict(_status(kind, culprit), payload, tuple(outcomes), culprit)
     return Verdict(Status.SUCCESS, current, tuple(outcomes))
@@ -110,30 +122,17 @@ _STAGES = {
 }
 
 
-def _validate(
-    validators: Sequence[H], payload: Any, outcomes: list[Outcome]
-) -> Generator[tuple[Sequence[H], Any], Sequence[Outcome], Outcome | None]:
-    if not validators:
-        return None
-    answers = yield validators, payload
-    outcomes += answers
-    stops = [a for v, a in zip(validators, answers, strict=True) if _stops(v.descriptor, a)]
-    # a verdict explains more than a failure does
-    stops.sort(key=lambda answer: isinstance(answer, Failure))
-    return stops[0] if stops else None
-
-
-def _mutate(
-    mutators: Sequence[H], payload: Any, outcomes: list[Outcome]
-) -> Generator[tuple[Sequence[H], Any], Sequence[Outcome], tuple[Any, Outcome | None]]:
-    for mutator in mutators:
-        (answer,) = yield (mutator,), payload
-        outcomes.append(answer)
-        if _stops(mutator.descriptor, answer):
-            return payload, answer
-        if isinstance(answer, MutationResult) and answer.modified:
-            payload = answer.payload
-    return payload, None
+def _objection(validators: Sequence[H], answers: Sequence[Outcome]) -> Outcome | None:
+    """The answer that stops the chain; a verdict comes first: it explains more than a failure."""
+    failure: Outcome | None = None
+    for validator, answer in zip(validators, answers, strict=True):
+        if isinstance(answer, ValidationResult) and answer.valid:
+            continue
+        if _stops(validator.descriptor, answer):
+            if not isinstance(answer, Failure):
+                return answer
+            failure = failure or answer
+    return failure
 
 
 def _stops(descriptor: Descriptor, outcome: Outcome) -> bool:

@@ -258,5 +258,6 @@ class Mutator(Interceptor):
             audited,
             None if unknown is None else unknown.reason,
             None if unknown is None else unknown.cause,
-            duration=time.monotonic() - started,
+            None,
+            time.monotonic() - started,
         )

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from policyd.activation import activate, moment_of
+from policyd.activation import Activation, activate, moment_of
 from policyd.diagnostics import did_you_mean
 from policyd.envelope import Envelope, unwrap
 from policyd.errors import EvaluationError, InvocationError
@@ -124,10 +124,12 @@ class Snapshot:
         chain = run_chain(
             route.validators, route.mutators, direction_of(invocation), envelope.payload
         )
+        shared: Activation | None = None
         try:
             hooked, payload = next(chain)
             while True:
-                hooked, payload = chain.send(run_here(hooked, invocation, payload, deadline))
+                shared = activation_of(payload, invocation, shared)
+                hooked, payload = chain.send(run_here(hooked, invocation, shared, deadline))
         except StopIteration as stop:
             verdict: Verdict = stop.value
         return rewrapped_verdict(verdict, invocation, envelope)
@@ -189,14 +191,25 @@ def rewrapped_verdict(verdict: Verdict, invocation: Invocation, envelope: Envelo
     return Verdict(verdict.status, after, verdict.outcomes, verdict.culprit)
 
 
+def activation_of(payload: Any, invocation: Invocation, last: Activation | None) -> Activation:
+    """The activation of the bare *payload*: the last one while the payload is the same."""
+    if last is not None and last["payload"] is payload:
+        return last
+    return activate(invocation, payload)
+
+
 def run_here(
-    hooked: Iterable[Interceptor], invocation: Invocation, payload: Any, deadline: float | None
+    hooked: Sequence[Interceptor],
+    invocation: Invocation,
+    shared: Activation,
+    deadline: float | None,
 ) -> list[Outcome]:
-    """What interceptors that may run at once say of the bare *payload*.
+    """What interceptors that may run at once say of the payload that *shared* is about.
 
     *deadline* is the monotonic time at which the whole chain ends, or None.
     """
-    shared = activate(invocation, payload)
+    if deadline is None and len(hooked) == 1:
+        return [hooked[0].run(invocation, shared)]
     glances = Budget(GLANCE_STEPS, math.inf if deadline is None else deadline)
     outcomes: list[Outcome] = []
     for one in hooked:

@@ -6,7 +6,9 @@ import contextlib
 import io
 import re
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 
 from policyd.compiler import compile_bundle
@@ -50,12 +52,44 @@ def test_the_cases_that_are_shown_hold_for_the_policy_above_them(tmp_path: Path)
 
 
 def test_the_embedding_that_the_readme_shows_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    (code,) = (block for block in blocks(ROOT / "README.md", "python") if "policyd.load" in block)
+    (code,) = (block for block in blocks(ROOT / "README.md", "python") if ".decide(" in block)
     monkeypatch.chdir(ROOT)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "README.md", "exec"), {})
     assert printed.getvalue().startswith("destructive-shell recursive-delete /arguments ")
+
+
+CHAINS = blocks(ROOT / "docs" / "chains.md", "python")
+
+
+def test_the_middleware_that_the_readme_shows_is_the_one_of_the_guide() -> None:
+    (code,) = (b for b in blocks(ROOT / "README.md", "python") if "install_server(" in b)
+    assert code in CHAINS
+
+
+@pytest.mark.parametrize("code", CHAINS, ids=range(len(CHAINS)))
+def test_every_program_of_the_guide_to_chains_runs(
+    code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    exec(compile(code, "chains.md", "exec"), {})
+
+
+def test_the_chain_that_the_guide_shows_judges(
+    serve: type[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (code,) = (block for block in CHAINS if "add_server" in block)
+    monkeypatch.chdir(ROOT)
+    running = serve(["policies/", "--http", "127.0.0.1:0"])
+    names: dict[str, Any] = {}
+    try:
+        exec(compile(code.replace("http://127.0.0.1:8765/mcp", running.url), "x", "exec"), names)
+        call = {"name": "shell", "arguments": {"command": "rm -rf /"}}
+        result = anyio.run(names["judge"], call)
+    finally:
+        running.stop()
+    assert result["status"] == "validation_failed"
 
 
 def test_every_detector_and_group_is_documented() -> None:

@@ -62,9 +62,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("reload", "api", "testing.*"),
     ("testing",),
     # chains: how servers are called, what is hosted where, how it is run
-    ("ports.port",),
-    ("ports.answer", "ports.backoff", "ports.calls"),
-    ("ports.*",),
+    ("ports.port", "ports.backoff"),
+    ("ports.answer", "ports.calls", "ports.connection"),
+    ("ports.session", "ports.http"),
+    ("ports.client",),
+    ("ports.url",),
+    ("ports.opening",),
     ("ports",),
     ("chain.overrides", "chain.entry"),
     ("chain.local", "chain.remote", "chain.route"),
@@ -93,9 +96,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 OWNERS: dict[str, tuple[str, ...]] = {
     "ada_url": ("expr.cel.functions.network",),
-    "aiohttp": ("ports.*",),
+    "aiohttp": ("ports.http",),
     "anyio": ("chain.*", "functions", "middleware.*", "ports.*", "reload", "server", "server.*", "source"),
     "click": ("cli", "cli.*"),
+    "httpx2": ("ports.client",),
     "jiter": ("wire.encoding",),
     "jmespath": ("expr.jmes",),
     "jsonschema": ("schema",),

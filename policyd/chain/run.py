@@ -16,7 +16,7 @@ from typing import Any
 
 from anyio import create_task_group, move_on_after, to_thread
 
-from policyd.activation import activate
+from policyd.activation import Activation, activate
 from policyd.chain.entry import Hooked
 from policyd.chain.route import Route
 from policyd.envelope import unwrap
@@ -32,7 +32,13 @@ from policyd.model import (
     Phase,
     ValidationResult,
 )
-from policyd.snapshot import check_config, dated, rewrapped_verdict, run_here
+from policyd.snapshot import (
+    activation_of,
+    check_config,
+    dated,
+    rewrapped_verdict,
+    run_here,
+)
 
 Proceed = Callable[[Invocation], Awaitable[Outcome]]
 """Ask the interceptor about this invocation."""
@@ -80,12 +86,14 @@ class Run:
         chain: ChainRun[Any] = run_chain(
             route.validators, route.mutators, direction_of(invocation), envelope.payload
         )
+        shared: Activation | None = None
         local = not (route.waits or self.large or self.around is not None)
         try:
             batch, payload = next(chain)
             while True:
                 if local:
-                    outcomes = run_here(batch, invocation, payload, self.deadline)
+                    shared = activation_of(payload, invocation, shared)
+                    outcomes = run_here(batch, invocation, shared, self.deadline)
                 else:
                     outcomes = await self._everywhere(batch, payload)
                 batch, payload = chain.send(outcomes)

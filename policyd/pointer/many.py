@@ -87,17 +87,13 @@ class PointerPattern:
     text: the pattern as written.
     steps: its tokens.  A token that spells an array index stands for the member of an object
         as well.  A key that is itself `*` or `**` can be reached by a wildcard only.
+    plain: there is no wildcard among them.
     """
 
     text: str
     steps: tuple[_Step, ...]
+    plain: bool
     _rows: dict[int, _Row] = field(default_factory=dict, repr=False, compare=False)
-
-    @property
-    def literal(self) -> Pointer | None:
-        """The pointer that this pattern is when it has no wildcard, else None."""
-        names = tuple(step for step in self.steps if isinstance(step, str))
-        return names if len(names) == len(self.steps) else None
 
     @property
     def matches_root(self) -> bool:
@@ -129,6 +125,9 @@ class PointerPattern:
         The result is *document* itself when nothing changed.  Raises PointerError for REMOVE
         at the root.
         """
+        if self.plain and not self._reaches(document):
+            spend(len(self.steps))
+            return document
         edits: list[tuple[Place, Any]] = []
 
         def note(value: Any, place: Place) -> bool:
@@ -142,6 +141,23 @@ class PointerPattern:
         draft = Draft(document)
         draft.write(edits)
         return draft.root
+
+    def _reaches(self, document: Any) -> bool:
+        """True when the value is there that a pattern without wildcards stands for."""
+        value = document
+        for step in self.steps:
+            if isinstance(value, dict):
+                if step not in value:
+                    return False
+                value = value[step]
+            elif isinstance(value, list):
+                index = array_index(step) if isinstance(step, str) else None
+                if index is None or index >= len(value):
+                    return False
+                value = value[index]
+            else:
+                return False
+        return True
 
     def _visit(
         self, document: Any, note: Callable[[Any, Place], bool], spend: Callable[[int], None]
@@ -229,7 +245,8 @@ def parse_pattern(text: str) -> PointerPattern | PointerFlaw:
             )
         else:
             steps.append(token)
-    return PointerPattern(text, tuple(steps))
+    plain = all(isinstance(step, str) for step in steps)
+    return PointerPattern(text, tuple(steps), plain)
 
 
 def _offset(tokens: Pointer, count: int) -> int:

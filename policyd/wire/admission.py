@@ -49,7 +49,9 @@ def _descend(level: list[Any], name: str) -> tuple[list[Any], int]:
     for container in level:
         size += len(container)
         if type(container) is dict:
-            size += sum(_check_key(key, name) for key in container)
+            for key in container:
+                plain = type(key) is str and key.isascii()
+                size += len(key) if plain else _check_key(key, name)
             container = container.values()
         for value in container:
             kind = type(value)
@@ -66,7 +68,7 @@ def _check_key(key: Any, name: str) -> int:
     """The size of a key."""
     if type(key) is not str:
         raise _refusal(name, "has a key that is not a string")
-    return len(key) if key.isascii() else _check_scalar(key, name)
+    return _check_scalar(key, name)
 
 
 def _check_scalar(value: Any, name: str) -> int:

@@ -220,7 +220,7 @@ PLACES: dict[str, Any] = {
         ("/object/a b", 'object["a b"]'),
         ("/missing/3/x", "missing[3].x"),
         ("/a~1b/c~0d", '["a/b"]["c~d"]'),
-        ("not a pointer", None),
+        ("as.it[0].came", "as.it[0].came"),
     ],
 )
 def test_a_path_is_dotted_and_relative_to_what_came(pointer: str, path: str | None) -> None:
@@ -292,8 +292,8 @@ def test_an_allowed_chain_result_carries_the_final_payload() -> None:
         ("event", "tools/call"),
         ("phase", "request"),
         ("allowed", True),
-        ("generation", "9f3a"),
         ("results", [to_json(warned), to_json(audited)]),
+        ("generation", "9f3a"),
         ("finalPayload", {"name": "ls"}),
         ("validationSummary", {"errors": 0, "warnings": 1, "infos": 1}),
         ("totalDurationMs", 4),
