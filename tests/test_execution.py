@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyd.errors import Cause
-from policyd.execution import Status, Verdict, direction_of, ordered, run_chain
+from policyd.execution import (
+    Status,
+    Verdict,
+    cut_by_chain,
+    direction_of,
+    ordered,
+    run_chain,
+)
 from policyd.model import (
     Descriptor,
     Direction,
@@ -173,6 +180,28 @@ def test_an_audit_validator_never_stops_a_chain() -> None:
     audit = validator("v", mode=Mode.AUDIT)
     verdict, _ = drive([audit], [], Direction.RECEIVING, lambda _: denies("v"))
     assert verdict.status is Status.SUCCESS
+
+
+def test_what_an_auditing_mutator_made_is_not_kept() -> None:
+    audit = mutator("a", mode=Mode.AUDIT)
+    verdict, batches = drive([], [audit, mutator("b")], Direction.SENDING, appends)
+    assert batches == [("a(p)",), ("b(p)",)]
+    assert (verdict.status, verdict.payload) == (Status.SUCCESS, "pb")
+
+
+def test_the_first_failure_is_to_blame_where_no_verdict_is() -> None:
+    first, second = validator("a"), validator("b")
+    verdict, _ = drive(
+        [first, second], [], Direction.RECEIVING, lambda call: fails(call.descriptor)
+    )
+    assert verdict.culprit == fails(first)
+
+
+@pytest.mark.parametrize("cause", Cause)
+def test_only_an_own_deadline_is_laid_to_the_chain(cause: Cause) -> None:
+    expected = Cause.CHAIN_DEADLINE if cause is Cause.DEADLINE else cause
+    assert cut_by_chain(fails(validator("a"), cause)) == fails(validator("a"), expected)
+    assert cut_by_chain(passes("a")) == passes("a")
 
 
 def test_a_verdict_explains_a_stop_before_a_failure_does() -> None:
