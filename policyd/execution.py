@@ -136,14 +136,13 @@ def _objection(validators: Sequence[H], answers: Sequence[Outcome]) -> Outcome |
 
 
 def _stops(descriptor: Descriptor, outcome: Outcome) -> bool:
-    if isinstance(outcome, Failure):
-        if descriptor.mode is Mode.AUDIT:
-            return False
-        # failing open is the interceptor's choice, the limit of the chain is its invoker's
-        return outcome.cause is Cause.CHAIN_DEADLINE or not descriptor.fail_open
-    if isinstance(outcome, MutationResult) or outcome.valid:
+    """Whether a failure or an objection ends the chain."""
+    if descriptor.mode is Mode.AUDIT:
         return False
-    return descriptor.mode is not Mode.AUDIT
+    if not isinstance(outcome, Failure):
+        return True
+    # failing open is the interceptor's choice, the limit of the chain is its invoker's
+    return outcome.cause is Cause.CHAIN_DEADLINE or not descriptor.fail_open
 
 
 def _status(kind: Kind, culprit: Outcome) -> Status:

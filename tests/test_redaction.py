@@ -661,3 +661,9 @@ def test_a_walk_over_many_places_is_paid_for() -> None:
 def test_a_check_of_a_long_candidate_is_paid_for() -> None:
     with pytest.raises(EvaluationError):
         scanner(("payment-card",)).find("4111 " * 10_000, budget(20_000))
+
+
+def test_many_short_texts_are_paid_for() -> None:
+    document = {"texts": ["a"] * 1_000}
+    with pytest.raises(EvaluationError):
+        redact_texts(document, (), budget(500))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from policyd.compiler import compile_bundle
-from policyd.errors import InvocationError
+from policyd.errors import Cause, InvocationError
 from policyd.execution import Status
 from policyd.model import (
     Failure,
@@ -181,3 +181,46 @@ def test_some_interceptors_of_one_kind_can_be_run_alone(snapshot: Snapshot) -> N
     changed = snapshot.invoke_many(Kind.MUTATION, call(payload), names)
     assert [outcome.interceptor for outcome in changed.outcomes] == ["stamp"]
     assert changed.payload["arguments"]["stamped"] is True
+
+
+SLOW = """
+policyd: v1
+validators:
+  - name: slow
+    match: {events: [tools/call], phase: request}
+    failOpen: true
+    rules:
+      - id: r
+        deny: args.l.exists(a, args.l.exists(b, args.l.exists(c, a + b + c < 0)))
+        message: no
+"""
+
+
+def slow() -> Snapshot:
+    compilation = compile_bundle(make_bundle({"p.yaml": SLOW}))
+    assert compilation.snapshot is not None
+    return compilation.snapshot
+
+
+LONG = {"name": "x", "arguments": {"l": list(range(400))}}
+
+
+def test_the_time_of_the_invocation_bounds_one_interceptor() -> None:
+    outcome = slow().invoke("slow", call(LONG, timeout=0.001))
+    assert isinstance(outcome, Failure)
+    assert outcome.cause is Cause.DEADLINE
+
+
+def test_the_time_of_a_whole_chain_counts_even_where_the_interceptor_fails_open() -> None:
+    decision = slow().decide(call(LONG, timeout=0.001))
+    assert decision.status is Status.TIMEOUT
+    assert [failure.cause for failure in decision.failures] == [Cause.CHAIN_DEADLINE]
+
+
+def test_a_glance_and_a_closer_look_agree() -> None:
+    # more steps than a glance may take, fewer than an interceptor has
+    payload = {"name": "x", "arguments": {"l": list(range(25))}}
+    assert slow().decide(call(payload)).status is Status.SUCCESS
+    (outcome,) = slow().decide(call({"name": "x", "arguments": {"l": [-1]}})).outcomes
+    assert isinstance(outcome, ValidationResult)
+    assert [finding.rule for finding in outcome.findings] == ["r"]

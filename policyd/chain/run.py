@@ -27,6 +27,7 @@ from policyd.model import (
     Descriptor,
     Failure,
     Invocation,
+    Kind,
     MutationResult,
     Outcome,
     Phase,
@@ -45,6 +46,8 @@ Proceed = Callable[[Invocation], Awaitable[Outcome]]
 
 Around = Callable[[Descriptor, Invocation, Proceed], Awaitable[Outcome]]
 """Called in place of each interceptor: inspects, changes the invocation, or answers itself."""
+
+_RESULTS = {Kind.VALIDATION: ValidationResult, Kind.MUTATION: MutationResult}
 
 logger = logging.getLogger(__name__)
 
@@ -136,7 +139,7 @@ class Run:
             frames = "".join(traceback.format_tb(error.__traceback__))
             logger.warning("the hook around raised %s:\n%s", type(error).__name__, frames)
             return _failed(hooked.descriptor, invocation, "the hook around it failed")
-        if isinstance(outcome, (ValidationResult, MutationResult, Failure)):
+        if isinstance(outcome, (Failure, _RESULTS[hooked.descriptor.kind])):
             return outcome
         return _failed(hooked.descriptor, invocation, "the hook around it gave no outcome")
 

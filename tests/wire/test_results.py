@@ -283,6 +283,19 @@ class Decision:
     duration: float = 0.0041
 
 
+def test_what_another_server_added_is_passed_on() -> None:
+    outcome = DENY._replace(
+        findings=(ERROR,), info={"seen": 1}, suggestions=({"path": "a", "value": 2},)
+    )
+    answer = to_json(outcome)
+    assert (answer["info"], answer["suggestions"]) == ({"seen": 1}, [{"path": "a", "value": 2}])
+
+
+def test_a_chain_without_policies_has_no_generation() -> None:
+    decision = Decision(True, "success", (), Verdict(), generation="")
+    assert "generation" not in chain_result_to_json(decision)
+
+
 def test_an_allowed_chain_result_carries_the_final_payload() -> None:
     warned = PASS._replace(findings=(WARN, replace(WARN, severity=Severity.INFO)))
     audited = DENY._replace(valid=True, audited=True)
