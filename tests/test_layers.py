@@ -97,7 +97,16 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 OWNERS: dict[str, tuple[str, ...]] = {
     "ada_url": ("expr.cel.functions.network",),
     "aiohttp": ("ports.http",),
-    "anyio": ("chain.*", "functions", "middleware.*", "ports.*", "reload", "server", "server.*", "source"),
+    "anyio": (
+        "chain.*",
+        "functions",
+        "middleware.*",
+        "ports.*",
+        "reload",
+        "server",
+        "server.*",
+        "source",
+    ),
     "click": ("cli", "cli.*"),
     "httpx2": ("ports.client",),
     "jiter": ("wire.encoding",),

@@ -136,7 +136,7 @@ class Chain:
             sent).
         names: only these interceptors; None for all.
         config, timeout: in place of the chain's own.
-        context: the SEP's invocation context; `timestamp` is added.
+        context: the SEP's invocation context; `timestamp` is added for whoever is asked.
         protocol: the MCP version of the message; an interceptor whose `compat` leaves it out
             counts as failed.
 
@@ -163,7 +163,8 @@ class Chain:
             verdict = Verdict(Status.SUCCESS, payload, ())
         else:
             size = check_payload(payload)
-            run = Run(stamped(invocation), deadline, self._around, size > INLINE_SIZE)
+            dated = stamped(invocation, travels=route.waits)
+            run = Run(dated, deadline, self._around, size > INLINE_SIZE)
             verdict = await run.verdict(route)
         duration = time.monotonic() - started
         if limit is not None:

@@ -52,15 +52,17 @@ _RESULTS = {Kind.VALIDATION: ValidationResult, Kind.MUTATION: MutationResult}
 logger = logging.getLogger(__name__)
 
 
-def stamped(invocation: Invocation) -> Invocation:
-    """The invocation with the moment of now, in its context as well, unless it has one."""
+def stamped(invocation: Invocation, *, travels: bool) -> Invocation:
+    """The invocation with the moment of now, unless it has one.
+
+    travels: the moment goes into the context as well, where the SEP has it.
+    """
     now = datetime.now(UTC)
-    if "timestamp" not in invocation.context:
+    dated_now = dated(invocation, now)
+    if travels and "timestamp" not in invocation.context:
         context = {**invocation.context, "timestamp": now.isoformat()}
-        event, phase, payload = invocation.event, invocation.phase, invocation.payload
-        config, direction = invocation.config, invocation.direction
-        return Invocation(event, phase, payload, context, config, direction, None, now)
-    return dated(invocation, now)
+        return replace(dated_now, context=context)
+    return dated_now
 
 
 @dataclass(frozen=True, slots=True)
