@@ -26,27 +26,28 @@ def endless(schema: Any) -> SchemaPath | None:
 
 
 def branching(schema: Any) -> int:
-    """How many references there are in a schema that refers to itself; 1 where none does."""
+    """How many references of a schema lead back to themselves; 1 where none does.
+
+    Only these are tried again and again; what else is referred to is passed once.
+    """
     found = ((path, _target(schema, path)) for path in _subschemas(schema, ()))
     targets = {path: target for path, target in found if target is not None}
-    if not any(_reaches_itself(target, targets) for target in targets.values()):
-        return 1
-    return len(targets)
+    return max(1, sum(_returns(path, targets) for path in targets))
 
 
-def _reaches_itself(start: SchemaPath, targets: Mapping[SchemaPath, SchemaPath]) -> bool:
+def _returns(reference: SchemaPath, targets: Mapping[SchemaPath, SchemaPath]) -> bool:
+    """True when following *reference*, and others from there, comes upon it again."""
     seen: set[SchemaPath] = set()
-    pending = [start]
+    pending = [targets[reference]]
     while pending:
         inside = pending.pop()
-        for path, target in targets.items():
-            if path[: len(inside)] != inside:
-                continue
-            if target == start:
-                return True
-            if target not in seen:
-                seen.add(target)
-                pending.append(target)
+        if inside in seen:
+            continue
+        seen.add(inside)
+        reached = [path for path in targets if path[: len(inside)] == inside]
+        if reference in reached:
+            return True
+        pending += [targets[path] for path in reached]
     return False
 
 
