@@ -18,6 +18,7 @@ from policyd.expr.shape import Shape, compile_shape
 from policyd.model import Descriptor, Failure, Invocation, Outcome, Phase
 from policyd.ports import Port, Refusal, Unreachable
 from policyd.wire import (
+    Listing,
     WireError,
     failure_from_error,
     invocation_to_json,
@@ -73,8 +74,8 @@ class RemoteHost:
         Raises Unreachable, Refusal, WireError, TimeoutError, and OverrideError for an override
         that fits no interceptor.
         """
-        await self._read(self._terms.timeout)
-        check_names(self._overrides, [entry.descriptor for entry in self.entries])
+        listing = await self._read(self._terms.timeout)
+        check_names(self._overrides, listing.descriptors)
 
     async def refresh(self, timeout: float | None) -> None:
         """Read the list again if that is due; who comes meanwhile uses the one there is."""
@@ -95,7 +96,7 @@ class RemoteHost:
         """Close the port."""
         await self._port.aclose()
 
-    async def _read(self, timeout: float) -> None:
+    async def _read(self, timeout: float) -> Listing:
         ends = time.monotonic() + timeout
         listing = listing_from_json(await self._pages(ends))
         for name in listing.skipped:
@@ -106,6 +107,7 @@ class RemoteHost:
         )
         self.generation = listing.generation or ""
         self._due = time.monotonic() + self._terms.refresh_every
+        return listing
 
     async def _pages(self, ends: float) -> dict[str, object]:
         """The whole list as one result: a page that is not read is not enforced."""

@@ -248,9 +248,7 @@ def _sorted(findings: tuple[Finding, ...]) -> list[Finding]:
 
 def _message(finding: Finding, invocation: Invocation) -> dict[str, Any]:
     message = {"message": _text(finding), "severity": finding.severity.value}
-    path = finding.path
-    if path is not None and (not path or path.startswith("/")):
-        path = _dotted(path, invocation)
+    path = None if finding.path is None else _told_path(finding.path, invocation)
     return {"path": path, **message} if path else message
 
 
@@ -264,6 +262,15 @@ def _change(change: Change) -> dict[str, Any]:
         entry["detector"] = change.detector
     entry["count"] = change.count
     return entry
+
+
+def _told_path(path: str, invocation: Invocation) -> str:
+    """A path into the bare payload as one into what was received."""
+    if not path or path.startswith("/"):
+        return _dotted(path, invocation)
+    # another server was sent the bare payload, and told a dotted path into that
+    member = unwrap(invocation.event, invocation.phase, invocation.payload).member
+    return path if member is None else f"{member}.{path}"
 
 
 def _dotted(path: str, invocation: Invocation) -> str:
