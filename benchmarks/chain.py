@@ -56,7 +56,9 @@ mutators:
   - name: limit
     match: {events: [tools/call], phase: request}
     patch:
-      - {op: replace, path: /arguments/timeout, value: {cel: "args.timeout > 10 ? 10 : args.timeout"}}
+      - op: replace
+        path: /arguments/timeout
+        value: {cel: "args.timeout > 10 ? 10 : args.timeout"}
   - name: by-place
     match: {events: [tools/call], phase: request}
     redact:

@@ -8,8 +8,8 @@ import anyio
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
-from policyd.server.gate import DRAINED_BYTES, MessageGate
 from policyd.engine import INLINE_SIZE
+from policyd.server.gate import DRAINED_BYTES, MessageGate
 from policyd.wire import MAX_MESSAGE_BYTES
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
