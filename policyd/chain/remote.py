@@ -100,7 +100,7 @@ class RemoteHost:
         ends = time.monotonic() + timeout
         listing = listing_from_json(await self._pages(ends))
         for name in listing.skipped:
-            logger.warning("`%r` of `%s` is of a type that is not run", name, self._terms.name)
+            logger.warning("%r of `%s` is of a type that is not run", name, self._terms.name)
         self.entries = tuple(
             Entry(changed, _config_shape(changed), self._asking(changed))
             for _, changed in apply_overrides(listing.descriptors, self._overrides)

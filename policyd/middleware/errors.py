@@ -82,7 +82,8 @@ def log_failures(decision: Decision) -> None:
     for outcome in decision.outcomes:
         reason = outcome.reason if isinstance(outcome, Failure) else outcome.failure
         if reason is not None:
-            logger.warning("interceptor `%s` failed: %s", outcome.interceptor, reason)
+            # a name may come from another server, and hold a line break
+            logger.warning("interceptor %r failed: %s", outcome.interceptor, reason)
 
 
 def log_crash(what: str, error: Exception) -> None:

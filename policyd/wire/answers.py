@@ -45,6 +45,10 @@ _UNTOLD = (Change(rule="", path="", detail="replace"),)
 """The changes of a mutator that does not list them: the payload was replaced."""
 
 
+REPORTED = "its server reports a failure"
+"""The reason of a failure elsewhere: the server's own words stay in `info`, out of every log."""
+
+
 class _Unreadable(Exception):
     """The answer is none: text for the reason of a `Failure`."""
 
@@ -119,7 +123,7 @@ def _read_answer(answer: Any, kind: Kind) -> _Answer:
         nested=nested,
         info=info,
         audit=audit,
-        failure=_text(told.get("failure")),
+        failure=None if _text(told.get("failure")) is None else REPORTED,
         skipped=RETIRED if told.get("retired") is True else _text(told.get("skipped")),
         duration=_seconds(answer.get("durationMs")),
     )

@@ -289,7 +289,7 @@ def test_why_an_interceptor_failed_is_logged_and_not_told(
         }
 
     talk(tools, conversation)
-    assert "interceptor `watch` failed: the function raised ValueError" in caplog.text
+    assert "interceptor 'watch' failed: the function raised ValueError" in caplog.text
     assert PRIVATE not in caplog.text
 
 

@@ -22,6 +22,7 @@ from policyd.wire import (
     failure_from_error,
     outcome_from_json,
 )
+from policyd.wire.answers import REPORTED
 
 PAYLOAD: dict[str, Any] = {"name": "echo", "arguments": {"note": "hello"}}
 
@@ -316,7 +317,7 @@ CANNOT_JUDGE = "the server only audits and could not judge the payload"
 
 def test_a_failure_of_an_audited_validator_is_recorded() -> None:
     info = {**audit_of(valid=True), "failure": "out of steps"}
-    expected = PASS._replace(audited=True, failure="out of steps", cause=Cause.ERROR, info=info)
+    expected = PASS._replace(audited=True, failure=REPORTED, cause=Cause.ERROR, info=info)
     assert judged({"valid": True, "info": info}, AUDITOR) == expected
 
 
@@ -324,7 +325,7 @@ def test_an_audit_that_could_not_judge_is_a_failure_when_enforced() -> None:
     info = {**audit_of(valid=True), "failure": "out of steps"}
     assert judged({"valid": True, "info": info}) == failed(CANNOT_JUDGE)
     denying = {**DENYING, "failure": "out of steps"}
-    expected = denied(found("no"))._replace(failure="out of steps", cause=Cause.ERROR, info=denying)
+    expected = denied(found("no"))._replace(failure=REPORTED, cause=Cause.ERROR, info=denying)
     assert judged({"valid": True, "info": denying}) == expected
 
 

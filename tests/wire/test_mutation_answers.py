@@ -20,6 +20,7 @@ from policyd.wire import (
     RETIRED,
     outcome_from_json,
 )
+from policyd.wire.answers import REPORTED
 
 PAYLOAD: dict[str, Any] = {"name": "echo", "arguments": {"note": "hello"}}
 UPPER: dict[str, Any] = {"name": "echo", "arguments": {"note": "HELLO"}}
@@ -184,7 +185,7 @@ def test_an_audited_mutator_changes_nothing(
 
 def test_a_failure_of_an_audited_mutator_is_recorded() -> None:
     info = {**audit_of(modified=False, changes=[]), "failure": "out of steps"}
-    expected = SAME._replace(audited=True, failure="out of steps", cause=Cause.ERROR, info=info)
+    expected = SAME._replace(audited=True, failure=REPORTED, cause=Cause.ERROR, info=info)
     assert mutated({"modified": False, "info": info}, SHADOW) == expected
 
 
