@@ -1,0 +1,129 @@
+"""Who runs for a message, in which order, and what they are told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policyd.chain import Chain
+from policyd.execution import Status
+from policyd.functions import Interceptors
+from policyd.model import (
+    Direction,
+    Failure,
+    ValidationResult,
+)
+from tests.chain.support import CALL, call, run, server
+
+
+@pytest.mark.parametrize(
+    ("event", "phase", "names", "expected"),
+    [
+        ("tools/call", "request", None, ["all", "exact", "space"]),
+        ("tools/list", "request", None, ["all", "space"]),
+        ("toolsx/list", "request", None, ["all"]),
+        ("tools/call", "response", None, []),
+        ("tools/call", "request", ["space", "nobody"], ["space"]),
+        ("tools/call", "request", [], []),
+    ],
+)
+def test_event_phase_and_names_say_who_runs(
+    event: str, phase: str, names: list[str] | None, expected: list[str]
+) -> None:
+    interceptors = Interceptors()
+    for name, events in {"all": ["*"], "exact": ["tools/call"], "space": ["tools/*"]}.items():
+        interceptors.validator(name, events=events, phase="request")(lambda invocation: None)
+
+    async def body(chain: Chain) -> None:
+        chain.add_functions(interceptors)
+        decision = await chain.execute(event, phase, CALL, names=names)
+        assert [outcome.interceptor for outcome in decision.outcomes] == expected
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    ("direction", "status"),
+    [
+        (None, Status.VALIDATION_FAILED),
+        (Direction.RECEIVING, Status.VALIDATION_FAILED),
+        (Direction.SENDING, Status.SUCCESS),
+    ],
+)
+def test_a_redactor_makes_safe_what_is_sent_and_not_what_is_received(
+    direction: Direction | None, status: Status
+) -> None:
+    policies = """
+validators:
+  - name: guard
+    match: {events: [tools/call], phase: request}
+    rules: [{id: r, deny: "args.command.contains('pin')", message: a pin}]
+mutators:
+  - name: redactor
+    match: {events: [tools/call], phase: request}
+    redact: [{pattern: "pin", replace: "[p]"}]
+"""
+    hosted, _ = server(policies)
+
+    async def body(chain: Chain) -> None:
+        await chain.add_server(hosted)
+        decision = await chain.execute("tools/call", "request", call("pin"), direction=direction)
+        assert decision.status is status
+        expected = "[p]" if status is Status.SUCCESS else "pin"
+        assert decision.payload["arguments"]["command"] == expected
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "allowed"),
+    [
+        (None, True),
+        ("2025-06-18", True),
+        ("2025-11-25", True),
+        ("2024-11-05", False),
+        ("2026-07-28", False),
+    ],
+)
+def test_an_interceptor_out_of_its_bounds_has_failed(protocol: str | None, allowed: bool) -> None:
+    interceptors = Interceptors()
+    bounds = {"minProtocol": "2025-03-26", "maxProtocol": "2025-11-25"}
+    interceptors.validator("v", events=["*"], phase="both", compat=bounds)(lambda invocation: None)
+
+    async def body(chain: Chain) -> None:
+        chain.add_functions(interceptors)
+        decision = await chain.execute("x", "request", {}, protocol=protocol)
+        assert decision.allowed is allowed
+        assert [type(outcome) for outcome in decision.outcomes] == [
+            ValidationResult if allowed else Failure
+        ]
+
+    run(body)
+
+
+def test_who_asks_reaches_every_host() -> None:
+    policies = """
+validators:
+  - name: who
+    match: {events: [tools/call], phase: request}
+    rules:
+      - id: r
+        require: principal.id == 'u' && session == 's' && trace == 't' && has(context.timestamp)
+        message: somebody else
+"""
+    seen: list[Any] = []
+    interceptors = Interceptors()
+    interceptors.validator("f", events=["*"], phase="both")(
+        lambda invocation: seen.append(invocation.context)
+    )
+
+    async def body(chain: Chain) -> None:
+        await chain.add_server(server(policies)[0])
+        chain.add_functions(interceptors)
+        context = {"principal": {"type": "user", "id": "u"}, "sessionId": "s", "traceId": "t"}
+        assert (await chain.execute("tools/call", "request", CALL, context=context)).allowed
+        assert not (await chain.execute("tools/call", "request", CALL)).allowed
+        assert {**seen[0], "timestamp": None} == {**context, "timestamp": None}
+
+    run(body)

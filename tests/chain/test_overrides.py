@@ -1,0 +1,135 @@
+"""What an invoker may say of an interceptor: its config, and overrides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from policyd.chain import Chain, OverrideError, Overrides, Proceed
+from policyd.errors import InvocationError
+from policyd.execution import Status
+from policyd.functions import Interceptors
+from policyd.model import (
+    Descriptor,
+    Invocation,
+    Outcome,
+)
+from tests.chain.support import CALL, NO_RM, appends, engine, run, server
+
+CONFIGURED = """
+validators:
+  - name: limit
+    match: {events: [tools/call], phase: request}
+    configSchema: {type: object, required: [most], properties: {most: {type: integer}}}
+    rules: [{id: r, deny: "size(args.command) > config.most", message: too long}]
+"""
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_config_that_breaks_its_schema_is_sent_to_nobody(remote: bool) -> None:
+    asked: list[str] = []
+
+    async def around(descriptor: Descriptor, invocation: Invocation, proceed: Proceed) -> Outcome:
+        asked.append(descriptor.name)
+        return await proceed(invocation)
+
+    async def body(chain: Chain) -> None:
+        if remote:
+            await chain.add_server(server(CONFIGURED)[0])
+        else:
+            chain.add_engine(engine(CONFIGURED))
+        with pytest.raises(InvocationError) as caught:
+            await chain.execute("tools/call", "request", CALL)
+        assert "`/most`" in str(caught.value)
+        assert asked == []
+        other = {"limit": {"most": 1}}
+        decision = await chain.execute("tools/call", "request", CALL, config=other)
+        assert decision.status is Status.VALIDATION_FAILED
+
+    run(body, config={"limit": {"most": "1"}}, around=around)
+
+
+@pytest.mark.parametrize("remote", [False, True])
+@pytest.mark.parametrize(
+    ("declared", "overrides", "command", "status"),
+    [
+        ("", Overrides(mode="audit"), "rm", Status.SUCCESS),
+        ("\n    mode: audit", Overrides(mode="enforce"), "rm", Status.VALIDATION_FAILED),
+        ("\n    mode: audit", Overrides(), "rm", Status.SUCCESS),
+        ("", Overrides(hooks=[(["tools/list"], "request")]), "rm", None),
+        ("", Overrides(hooks=[]), "rm", Status.SUCCESS),
+        ("", Overrides(fail_open=True), 7, Status.VALIDATION_FAILED),
+        ("", Overrides(timeout=30.0), "rm", Status.VALIDATION_FAILED),
+    ],
+)
+def test_overrides_count_wherever_the_interceptor_is(
+    declared: str, overrides: Overrides, command: Any, status: Status | None, remote: bool
+) -> None:
+    policies = "validators:" + NO_RM.replace("    rules", "    rules").rstrip() + declared + "\n"
+
+    async def body(chain: Chain) -> None:
+        async def add() -> None:
+            if remote:
+                await chain.add_server(server(policies)[0], overrides={"no-rm": overrides})
+            else:
+                chain.add_engine(engine(policies), overrides={"no-rm": overrides})
+
+        if status is None:
+            with pytest.raises(OverrideError, match="only narrow"):
+                await add()
+            return
+        await add()
+        payload = {"name": "shell", "arguments": {"command": command}}
+        names = [d.name for d in chain.descriptors if "catch-up" not in d.name]
+        decision = await chain.execute("tools/call", "request", payload, names=names)
+        expected = Status.SUCCESS if overrides.fail_open else status
+        assert decision.status is expected
+
+    run(body)
+
+
+def test_an_override_of_nobody_is_refused_with_a_guess() -> None:
+    async def body(chain: Chain) -> None:
+        with pytest.raises(OverrideError, match="did you mean `no-rm`"):
+            chain.add_engine(engine("validators:" + NO_RM), overrides={"no-rn": Overrides()})
+        with pytest.raises(OverrideError, match="no interceptor `x`"):
+            await chain.add_server(server("validators:" + NO_RM)[0], overrides={"x": Overrides()})
+        assert chain.descriptors == ()
+
+    run(body)
+
+
+def test_a_priority_can_be_overridden_for_each_phase() -> None:
+    interceptors = Interceptors()
+    for name in ("a", "b"):
+        interceptors.mutator(name, events=["*"], phase="both")(lambda invocation: None)
+
+    async def body(chain: Chain) -> None:
+        chain.add_functions(interceptors, overrides={"b": Overrides(priority={"request": -1})})
+        order = {}
+        for phase in ("request", "response"):
+            outcomes = (await chain.execute("x", phase, {})).outcomes
+            order[phase] = [outcome.interceptor for outcome in outcomes]
+        assert order == {"request": ["b", "a"], "response": ["a", "b"]}
+
+    run(body)
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_mutator_that_is_made_to_audit_changes_nothing(remote: bool) -> None:
+    policies = "mutators:" + appends("m")
+
+    async def body(chain: Chain) -> None:
+        overrides = {"m": Overrides(mode="audit")}
+        if remote:
+            await chain.add_server(server(policies)[0], overrides=overrides)
+        else:
+            chain.add_engine(engine(policies), overrides=overrides)
+        decision = await chain.execute("tools/call", "request", CALL, names=["m"])
+        assert decision.payload is CALL
+        (result,) = decision.to_json()["results"]
+        assert result["modified"] is False
+        assert result["info"]["audit"]["modified"] is True
+
+    run(body)

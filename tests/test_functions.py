@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import copy
+import logging
+from typing import Any
+
+import anyio
+import pytest
+
+from policyd.errors import Cause, InvocationError
+from policyd.functions import Interceptors
+from policyd.model import (
+    Change,
+    Failure,
+    Finding,
+    Invocation,
+    Kind,
+    Mode,
+    MutationResult,
+    Outcome,
+    Phase,
+    Severity,
+    ValidationResult,
+)
+
+PAYLOAD: dict[str, Any] = {"name": "x", "arguments": {"a": [1]}}
+CALL = Invocation("tools/call", "request", PAYLOAD)
+WARNING = Finding("me", "r", Severity.WARN, "careful", path="/a", hint="do not")
+
+
+def ask(kind: str, answer: Any, invocation: Invocation = CALL, **metadata: Any) -> Outcome:
+    """What a function says that answers *answer*, or what *answer* makes of the invocation."""
+    interceptors = Interceptors()
+
+    def function(invocation: Invocation) -> Any:
+        return answer(invocation) if callable(answer) else answer
+
+    register = interceptors.validator if kind == "validator" else interceptors.mutator
+    register("f", events=["tools/*"], phase="request", **metadata)(function)
+    outcome = anyio.run(interceptors.invoke, "f", invocation)
+    if isinstance(outcome, Failure):
+        return outcome
+    return outcome._replace(duration=0.0)
+
+
+def validated(valid: bool, *findings: Finding, **more: Any) -> ValidationResult:
+    return ValidationResult("f", Phase.REQUEST, valid, findings, info={}, **more)
+
+
+def found(message: str) -> Finding:
+    return Finding("f", "", Severity.ERROR, message)
+
+
+OWN = Finding("f", "r", Severity.WARN, "careful", path="/a", hint="do not")
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (None, validated(True)),
+        ((), validated(True)),
+        ("no", validated(False, found("no"))),
+        (WARNING, validated(True, OWN)),
+        ([WARNING, "no"], validated(False, found("no"), OWN)),
+    ],
+)
+def test_a_validator_answers_with_nothing_a_text_or_findings(
+    answer: Any, expected: ValidationResult
+) -> None:
+    assert ask("validator", answer) == expected
+
+
+@pytest.mark.parametrize("answer", [True, False, 0, {"valid": True}, [1], ["no", None]])
+def test_what_is_neither_text_nor_finding_is_a_failure_and_no_pass(answer: Any) -> None:
+    outcome = ask("validator", answer)
+    assert isinstance(outcome, Failure)
+    assert outcome.reason == "the function answered neither a message nor findings"
+
+
+def in_place(invocation: Invocation) -> None:
+    invocation.payload["arguments"]["a"].append(2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "payload"),
+    [
+        ({"name": "y"}, {"name": "y"}),
+        (in_place, {"name": "x", "arguments": {"a": [1, 2]}}),
+        (lambda invocation: {**invocation.payload, "z": 1}, {**PAYLOAD, "z": 1}),
+    ],
+)
+def test_a_mutator_answers_a_payload_or_changes_its_own(answer: Any, payload: Any) -> None:
+    before = copy.deepcopy(PAYLOAD)
+    outcome = ask("mutator", answer)
+    changes = (Change("", "", "replace"),)
+    assert outcome == MutationResult("f", Phase.REQUEST, True, payload, changes, info={})
+    assert before == PAYLOAD
+
+
+@pytest.mark.parametrize("answer", [None, copy.deepcopy(PAYLOAD), lambda i: i.payload])
+def test_what_was_not_changed_is_the_very_object(answer: Any) -> None:
+    outcome = ask("mutator", answer)
+    assert isinstance(outcome, MutationResult)
+    assert (outcome.modified, outcome.payload is PAYLOAD) == (False, True)
+
+
+@pytest.mark.parametrize("answer", [{1: 2}, (1, 2), float("nan"), {"a": {1, 2}}])
+def test_a_payload_that_is_not_json_is_a_failure(answer: Any) -> None:
+    outcome = ask("mutator", answer)
+    assert isinstance(outcome, Failure)
+    assert outcome.reason == "the function answered a payload that is not JSON"
+
+
+def crash(invocation: Invocation) -> None:
+    raise ValueError("of the payload: {name}".format(**invocation.payload))
+
+
+@pytest.mark.parametrize("kind", ["validator", "mutator"])
+def test_what_a_function_raises_is_told_by_its_type_alone(
+    kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        outcome = ask(kind, crash)
+    assert isinstance(outcome, Failure)
+    assert (outcome.cause, outcome.reason) == (Cause.ERROR, "the function raised ValueError")
+    assert "of the payload: x" not in caplog.text
+
+
+def test_audit_records_and_changes_nothing() -> None:
+    assert ask("validator", "no", mode="audit") == validated(True, found("no"), audited=True)
+    failed = ask("validator", crash, mode="audit")
+    reason = "the function raised ValueError"
+    assert failed == validated(True, audited=True, failure=reason, cause=Cause.ERROR)
+    shadow = ask("mutator", {"name": "y"}, mode="audit")
+    changes = (Change("", "", "replace"),)
+    same = MutationResult("f", Phase.REQUEST, False, PAYLOAD, changes, audited=True, info={})
+    assert shadow == same
+    broken = ask("mutator", crash, mode="audit")
+    assert broken == same._replace(changes=(), failure=reason, cause=Cause.ERROR)
+
+
+def test_an_async_function_is_waited_for_and_interrupted() -> None:
+    interceptors = Interceptors()
+
+    @interceptors.validator("slow", events=["*"], phase="both", timeout=0.01)
+    async def slow(invocation: Invocation) -> None:
+        await anyio.sleep_forever()
+
+    @interceptors.validator("quick", events=["*"], phase="both")
+    async def quick(invocation: Invocation) -> str:
+        return "no"
+
+    late = anyio.run(interceptors.invoke, "slow", CALL)
+    assert isinstance(late, Failure)
+    assert (late.cause, late.duration > 0) == (Cause.DEADLINE, True)
+    told = anyio.run(interceptors.invoke, "quick", CALL)
+    assert isinstance(told, ValidationResult)
+    assert [finding.message for finding in told.findings] == ["no"]
+
+
+def test_a_payload_comes_back_in_the_envelope_that_came() -> None:
+    sent = {"method": "tools/call", "params": PAYLOAD}
+    outcome = ask("mutator", {"name": "y"}, Invocation("tools/call", "request", sent))
+    assert isinstance(outcome, MutationResult)
+    assert outcome.payload == {"method": "tools/call", "params": {"name": "y"}}
+
+
+def test_a_function_is_not_asked_where_it_is_not_hooked() -> None:
+    outcome = ask("validator", "no", Invocation("tools/call", "response", {}))
+    assert isinstance(outcome, ValidationResult)
+    assert (outcome.valid, outcome.skipped) == (True, "not_hooked")
+
+
+SCHEMA = {"type": "object", "properties": {"most": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "reason"),
+    [
+        ("g", {}, "Interceptor not found: g"),
+        ("f", {"phase": "both"}, "the phase is `request` or `response`"),
+        ("f", {"config": {"f": {"most": "1"}}}, "does not meet its configSchema at `/most`"),
+    ],
+)
+def test_what_a_caller_gets_wrong_is_said(name: str, more: dict[str, Any], reason: str) -> None:
+    interceptors = Interceptors()
+    interceptors.validator("f", events=["*"], phase="both", config_schema=SCHEMA)(lambda i: None)
+    invocation = Invocation(**{"event": "x", "phase": "request", "payload": {}, **more})
+    with pytest.raises(InvocationError) as caught:
+        anyio.run(interceptors.invoke, name, invocation)
+    assert reason in str(caught.value)
+
+
+def test_other_priorities_in_other_phases_make_two_interceptors() -> None:
+    interceptors = Interceptors()
+    priority = {"request": -5, "response": 7}
+    interceptors.mutator("m", events=["*"], phase="both", priority=priority)(lambda i: None)
+    assert [(d.name, d.kind, d.phases, d.priority) for d in interceptors.descriptors] == [
+        ("m/request", Kind.MUTATION, (Phase.REQUEST,), -5),
+        ("m/response", Kind.MUTATION, (Phase.RESPONSE,), 7),
+    ]
+
+
+def test_a_function_says_of_itself_what_a_policy_would() -> None:
+    interceptors = Interceptors()
+    interceptors.validator(
+        "v",
+        events=["tools/*"],
+        phase="both",
+        mode="audit",
+        fail_open=True,
+        timeout=2.0,
+        version="1",
+        description="d",
+        config_schema=SCHEMA,
+        compat={"minProtocol": "2025-11-25"},
+    )(lambda invocation: None)
+    (descriptor,) = interceptors.descriptors
+    assert descriptor.mode is Mode.AUDIT
+    assert (descriptor.fail_open, descriptor.timeout, descriptor.version) == (True, 2.0, "1")
+    assert (descriptor.description, descriptor.compat) == ("d", {"minProtocol": "2025-11-25"})
+    assert descriptor.config_schema == SCHEMA
+
+
+@pytest.mark.parametrize(
+    ("metadata", "text"),
+    [
+        ({"events": ["*"], "phase": "never"}, "`phase` is `request`, `response` or `both`"),
+        ({"events": [], "phase": "both"}, "`events` is a list of event names"),
+        ({"events": "*", "phase": "both"}, "`events` is a list of event names"),
+        ({"events": ["*"], "phase": "both", "mode": "off"}, "off"),
+        (
+            {"events": ["*"], "phase": "both", "config_schema": {"typ": "x"}},
+            "the config schema is none that is read here",
+        ),
+    ],
+)
+def test_a_registration_that_cannot_be_meant_is_refused(metadata: Any, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        Interceptors().validator("v", **metadata)(lambda invocation: None)
+
+
+def test_a_name_is_registered_once() -> None:
+    interceptors = Interceptors()
+    interceptors.validator("v", events=["*"], phase="both")(lambda invocation: None)
+    with pytest.raises(ValueError, match="there is an interceptor `v` already"):
+        interceptors.mutator("v", events=["*"], phase="both")(lambda invocation: None)
