@@ -1,7 +1,7 @@
 """The lean HTTP client: JSON-RPC requests of the 2026-07-28 era, one POST each, no session.
 
-A call costs a tenth of the SDK's client.  Knows aiohttp, and nothing of other eras.  Import it
-late.
+A call costs a sixth of what the SDK's client costs.  Knows aiohttp, and nothing of other eras.
+Import it late.
 """
 
 from __future__ import annotations
