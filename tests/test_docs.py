@@ -92,6 +92,17 @@ def test_the_chain_that_the_guide_shows_judges(
     assert result["status"] == "validation_failed"
 
 
+def test_every_test_that_the_documents_name_exists() -> None:
+    missing = []
+    for document in DOCUMENTS:
+        text = document.read_text(encoding="utf-8")
+        for path, name in re.findall(r"`(tests/[\w/.-]+\.(?:py|yaml))(?:::(\w+))?`", text):
+            file = ROOT / path
+            if not file.exists() or (name and f"def {name}(" not in file.read_text("utf-8")):
+                missing.append(f"{path}::{name}")
+    assert missing == []
+
+
 def test_every_detector_and_group_is_documented() -> None:
     text = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
     assert [name for name in (*DETECTORS, *GROUPS) if f"`{name}`" not in text] == []
