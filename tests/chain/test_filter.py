@@ -102,6 +102,22 @@ def test_an_interceptor_out_of_its_bounds_has_failed(protocol: str | None, allow
     run(body)
 
 
+def test_an_interceptor_for_newer_messages_only_says_from_when_on() -> None:
+    interceptors = Interceptors()
+    bounds = {"minProtocol": "2025-11-25"}
+    interceptors.validator("v", events=["*"], phase="both", compat=bounds)(lambda invocation: None)
+
+    async def body(chain: Chain) -> None:
+        chain.add_functions(interceptors)
+        decision = await chain.execute("x", "request", {}, protocol="2025-06-18")
+        (failure,) = decision.failures
+        assert failure.reason == (
+            "it is made for MCP 2025-11-25 and newer, and the message is of 2025-06-18"
+        )
+
+    run(body)
+
+
 def test_who_asks_reaches_every_host() -> None:
     policies = """
 validators:

@@ -133,3 +133,20 @@ def test_a_mutator_that_is_made_to_audit_changes_nothing(remote: bool) -> None:
         assert result["info"]["audit"]["modified"] is True
 
     run(body)
+
+
+def test_one_priority_may_stand_for_both_phases_and_hooks_may_lie_within_a_wildcard() -> None:
+    interceptors = Interceptors()
+    for name in ("a", "b"):
+        interceptors.mutator(name, events=["tools/*"], phase="both")(lambda invocation: None)
+    changes = Overrides(priority=-1, hooks=[(["tools/call", "tools/list"], "request")])
+
+    async def body(chain: Chain) -> None:
+        chain.add_functions(interceptors, overrides={"b": changes})
+        asked = {}
+        for event, phase in (("tools/call", "request"), ("tools/call", "response")):
+            outcomes = (await chain.execute(event, phase, {})).outcomes
+            asked[phase] = [outcome.interceptor for outcome in outcomes]
+        assert asked == {"request": ["b", "a"], "response": ["a"]}
+
+    run(body)
