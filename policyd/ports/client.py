@@ -26,8 +26,9 @@ from mcp_types import Implementation
 from policyd.ports.backoff import Backoff
 from policyd.ports.calls import Calls
 from policyd.ports.connection import Connection
-from policyd.ports.port import EXTENSION, ConnectionLost, Unreachable
+from policyd.ports.port import ConnectionLost, Unreachable
 from policyd.ports.session import ask
+from policyd.wire import EXTENSION
 
 OpenSession = Callable[[], AbstractAsyncContextManager[ClientSession]]
 

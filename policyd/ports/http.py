@@ -19,8 +19,8 @@ import aiohttp
 from policyd.errors import PolicydError
 from policyd.ports.answer import JSON, HTTPAnswer, read_answer
 from policyd.ports.connection import Connection
-from policyd.ports.port import EXTENSION, Unreachable, port_closed
-from policyd.wire import MAX_MESSAGE_BYTES, dump_json
+from policyd.ports.port import Unreachable, port_closed
+from policyd.wire import EXTENSION, MAX_MESSAGE_BYTES, dump_json
 
 PROTOCOL_VERSION = "2026-07-28"
 

@@ -9,9 +9,6 @@ from typing import Any, Protocol
 
 from policyd.errors import PolicydError
 
-EXTENSION = "io.modelcontextprotocol/interceptors"
-"""The extension that a client of an interceptor server declares."""
-
 
 class Port(Protocol):
     """One interceptor server, as its caller sees it.

@@ -20,9 +20,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from policyd.errors import InvocationError
 from policyd.server.methods import Method
-
-EXTENSION = "io.modelcontextprotocol/interceptors"
-"""The capability's key, in `extensions` and in `experimental`."""
+from policyd.wire import EXTENSION
 
 VERSION = version("policyd")
 

@@ -12,7 +12,7 @@ each shape was read in the Go, Python, C# and TypeScript sources of
 from policyd.wire.admission import MAX_DEPTH, check_payload
 from policyd.wire.answers import failure_from_error, outcome_from_json
 from policyd.wire.descriptors import descriptor_to_json, list_params_from_json, supported_events
-from policyd.wire.dialect import Dialect
+from policyd.wire.dialect import EXTENSION, Dialect
 from policyd.wire.encoding import dump_json, parse_json
 from policyd.wire.invocations import MAX_TIMEOUT, Call, invocation_from_json
 from policyd.wire.listing import (
@@ -32,6 +32,7 @@ from policyd.wire.results import (
 )
 
 __all__ = [
+    "EXTENSION",
     "GENERATION",
     "MAX_DEPTH",
     "MAX_MESSAGE_BYTES",

@@ -1,4 +1,4 @@
-"""Which shape is spoken, and the numbers of JSON-RPC errors.  Knows nothing else."""
+"""Which shape is spoken, how the capability is called, and the numbers of JSON-RPC errors."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ class Dialect(StrEnum):
     UNIVERSAL = "universal"
     SEP = "sep"
 
+
+EXTENSION = "io.modelcontextprotocol/interceptors"
+"""The key of the capability, in `extensions` and in `experimental`."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

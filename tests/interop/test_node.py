@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from policyd.server.protocol import EXTENSION, VERSION
+from policyd.server.protocol import VERSION
+from policyd.wire import EXTENSION
 
 if TYPE_CHECKING:
     from tests.interop.conftest import Chain

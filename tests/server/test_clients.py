@@ -14,7 +14,8 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import Request, RequestParams
 from pydantic import ConfigDict, TypeAdapter
 
-from policyd.server.protocol import EXTENSION, INSTRUCTIONS, VERSION
+from policyd.server.protocol import INSTRUCTIONS, VERSION
+from policyd.wire import EXTENSION
 
 if TYPE_CHECKING:
     from tests.conftest import Running
