@@ -16,6 +16,7 @@ from typing import Any, Required, TypedDict, TypeVar, Unpack
 
 from anyio import move_on_after
 
+from policyd.diagnostics import did_you_mean
 from policyd.envelope import unwrap
 from policyd.errors import Cause, InvocationError
 from policyd.expr.shape import Shape, compile_shape
@@ -227,6 +228,9 @@ class Interceptors:
         return self._register(name, Kind.MUTATION, metadata)
 
     def _register(self, name: str, kind: Kind, metadata: Metadata) -> Callable[[F], F]:
+        if not isinstance(name, str):
+            raise TypeError("a registration needs a name: `@interceptors.validator('name', ...)`")
+        _check_metadata(metadata)
         shape = _config_shape(metadata.get("config_schema"))
 
         def register(function: F) -> F:
@@ -251,13 +255,37 @@ def _config_shape(schema: Mapping[str, Any] | None) -> Shape | None:
 _PHASES = {"request": (Phase.REQUEST,), "response": (Phase.RESPONSE,), "both": tuple(Phase)}
 
 
-def _descriptors(name: str, kind: Kind, metadata: Metadata) -> list[Descriptor]:
-    """One descriptor, or one for each phase where their priorities differ, as for policies."""
-    phases = _PHASES.get(metadata["phase"])
-    if phases is None:
-        raise ValueError("`phase` is `request`, `response` or `both`")
+def _check_metadata(metadata: Metadata) -> None:
+    """Raises TypeError or ValueError for what would be overlooked or misread."""
+    _check_members(metadata)
     if not metadata["events"] or isinstance(metadata["events"], str):
         raise ValueError("`events` is a list of event names, with at least one")
+    if metadata["phase"] not in _PHASES:
+        raise ValueError("`phase` is `request`, `response` or `both`")
+    if metadata.get("mode", Mode.ENFORCE) not in tuple(Mode):
+        raise ValueError("`mode` is `enforce` or `audit`")
+    if not metadata.get("timeout", DEFAULT_TIMEOUT) > 0:
+        raise ValueError("`timeout` is a number of seconds greater than 0")
+    priority = metadata.get("priority", 0)
+    if isinstance(priority, Mapping) and not priority.keys() <= set(Phase):
+        raise ValueError("`priority` is a number, or one for `request` and one for `response`")
+
+
+def _check_members(metadata: Metadata) -> None:
+    for key in metadata:
+        if key not in Metadata.__annotations__:
+            guess = did_you_mean(key, Metadata.__annotations__)
+            raise TypeError(f"unknown metadata `{key}`" + ("" if guess is None else f"; {guess}"))
+    for key in ("events", "phase"):
+        if key not in metadata:
+            raise TypeError(f"`{key}` is missing: an interceptor says what it is hooked to")
+    if not isinstance(metadata.get("fail_open", False), bool):
+        raise TypeError("`fail_open` is True or False")
+
+
+def _descriptors(name: str, kind: Kind, metadata: Metadata) -> list[Descriptor]:
+    """One descriptor, or one for each phase where their priorities differ, as for policies."""
+    phases = _PHASES[metadata["phase"]]
     priority = metadata.get("priority", 0)
     priorities = [
         priority if isinstance(priority, int) else priority.get(phase, 0) for phase in phases

@@ -228,7 +228,9 @@ def test_a_function_says_of_itself_what_a_policy_would() -> None:
         ({"events": ["*"], "phase": "never"}, "`phase` is `request`, `response` or `both`"),
         ({"events": [], "phase": "both"}, "`events` is a list of event names"),
         ({"events": "*", "phase": "both"}, "`events` is a list of event names"),
-        ({"events": ["*"], "phase": "both", "mode": "off"}, "off"),
+        ({"events": ["*"], "phase": "both", "mode": "off"}, "`mode` is `enforce` or `audit`"),
+        ({"events": ["*"], "phase": "both", "timeout": 0}, "a number of seconds greater than 0"),
+        ({"events": ["*"], "phase": "both", "priority": {"requests": 1}}, "`priority` is a number"),
         (
             {"events": ["*"], "phase": "both", "config_schema": {"typ": "x"}},
             "the config schema is none that is read here",
@@ -238,6 +240,26 @@ def test_a_function_says_of_itself_what_a_policy_would() -> None:
 def test_a_registration_that_cannot_be_meant_is_refused(metadata: Any, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         Interceptors().validator("v", **metadata)(lambda invocation: None)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "text"),
+    [
+        ({"events": ["*"]}, "`phase` is missing"),
+        ({"phase": "both"}, "`events` is missing"),
+        ({"events": ["*"], "phase": "both", "failopen": True}, "did you mean `fail_open`"),
+        ({"events": ["*"], "phase": "both", "x": True}, "unknown metadata `x`"),
+        ({"events": ["*"], "phase": "both", "fail_open": "false"}, "`fail_open` is True or False"),
+    ],
+)
+def test_a_slip_in_a_registration_is_not_overlooked(metadata: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        Interceptors().validator("v", **metadata)(lambda invocation: None)
+
+
+def test_a_registration_needs_a_name() -> None:
+    with pytest.raises(TypeError, match="a registration needs a name"):
+        Interceptors().validator(crash)  # type: ignore[arg-type, call-arg]
 
 
 def test_a_name_is_registered_once() -> None:

@@ -37,6 +37,21 @@ class Overrides:
     timeout: float | None = None
     hooks: Sequence[tuple[Sequence[str], Phase | str]] | None = None
 
+    def __post_init__(self) -> None:
+        if self.mode is not None and self.mode not in tuple(Mode):
+            raise OverrideError("`mode` is `enforce` or `audit`")
+        if self.fail_open not in (None, True, False):
+            raise OverrideError("`fail_open` is True or False")
+        if self.timeout is not None and not self.timeout > 0:
+            raise OverrideError("`timeout` is a number of seconds greater than 0")
+        phases = {phase for _, phase in self.hooks or ()}
+        if isinstance(self.priority, Mapping):
+            phases |= self.priority.keys()
+        if not phases <= set(Phase):
+            raise OverrideError("a phase is `request` or `response`")
+        if any(isinstance(events, str) for events, _ in self.hooks or ()):
+            raise OverrideError("`hooks` is a list of pairs: a list of events, and a phase")
+
 
 def apply_overrides(
     declared: Iterable[Descriptor], overrides: Mapping[str, Overrides]

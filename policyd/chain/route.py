@@ -54,7 +54,8 @@ class Routes:
         protocol: the MCP version of the message, or None when it is not known.
         """
         if names is not None:
-            return self._make(event, phase, names, protocol)
+            chosen = (names,) if isinstance(names, str) else names
+            return self._make(event, phase, chosen, protocol)
         key = (event, phase, protocol)
         known = self._known.get(key)
         if known is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -26,10 +27,12 @@ from tests.chain.support import CALL, call, run, server
         ("tools/call", "response", None, []),
         ("tools/call", "request", ["space", "nobody"], ["space"]),
         ("tools/call", "request", [], []),
+        ("tools/call", "request", "space", ["space"]),
+        ("tools/call", "request", "all,space", []),
     ],
 )
 def test_event_phase_and_names_say_who_runs(
-    event: str, phase: str, names: list[str] | None, expected: list[str]
+    event: str, phase: str, names: Collection[str] | None, expected: list[str]
 ) -> None:
     interceptors = Interceptors()
     for name, events in {"all": ["*"], "exact": ["tools/call"], "space": ["tools/*"]}.items():

@@ -150,3 +150,19 @@ def test_one_priority_may_stand_for_both_phases_and_hooks_may_lie_within_a_wildc
         assert asked == {"request": ["b", "a"], "response": ["a"]}
 
     run(body)
+
+
+@pytest.mark.parametrize(
+    ("slip", "text"),
+    [
+        ({"mode": "off"}, "`mode` is `enforce` or `audit`"),
+        ({"fail_open": "false"}, "`fail_open` is True or False"),
+        ({"timeout": 0}, "`timeout` is a number of seconds greater than 0"),
+        ({"priority": {"requests": 1}}, "a phase is `request` or `response`"),
+        ({"hooks": [(["x"], "both")]}, "a phase is `request` or `response`"),
+        ({"hooks": [("x", "request")]}, "`hooks` is a list of pairs"),
+    ],
+)
+def test_a_slip_in_an_override_is_not_overlooked(slip: Any, text: str) -> None:
+    with pytest.raises(OverrideError, match=text):
+        Overrides(**slip)
