@@ -51,7 +51,8 @@ class Metadata(TypedDict, total=False):
 
     events: event names, `tools/*` or `*`.  phase: `request`, `response` or `both`.
     priority: lower runs first, mutators only; one number or one for each phase.
-    timeout: seconds; only an async function can be interrupted.
+    timeout: seconds; only an async function can be interrupted, another's answer comes too late
+        unless it denies.
     config_schema, compat: as the SEP has them.
     """
 
@@ -78,21 +79,37 @@ class FunctionInterceptor:
     async def ask(self, invocation: Invocation, timeout: float | None = None) -> Outcome:
         """What the function says of a bare payload, within *timeout* seconds.
 
-        A function that raises, answers something else, or takes too long has failed.
+        A function that raises, answers something else, or takes too long has failed.  A denial
+        counts even when it is late: it is a firm answer.
         """
         started = time.monotonic()
-        own = self.descriptor.timeout or DEFAULT_TIMEOUT
-        limit = own if timeout is None else min(own, timeout)
-        # its own copy: a function that changes it in place changes nothing of the caller's
-        copy = replace(invocation, payload=fresh(invocation.payload))
+        limit = self.limit(timeout)
         with move_on_after(limit) as scope:
-            outcome = await self._outcome(invocation, copy)
-        if scope.cancelled_caught:
-            outcome = self._failure(invocation, "the function ran out of time", Cause.DEADLINE)
+            outcome = await self._outcome(invocation, self._copy(invocation))
         duration = time.monotonic() - started
+        if scope.cancelled_caught or (duration > limit and not _denies(outcome)):
+            outcome = self._failure(invocation, "the function ran out of time", Cause.DEADLINE)
         if isinstance(outcome, Failure):
             return replace(outcome, duration=duration)
         return outcome._replace(duration=duration)
+
+    def limit(self, timeout: float | None) -> float:
+        """Seconds that the function may take when its caller allows *timeout*."""
+        own = self.descriptor.timeout or DEFAULT_TIMEOUT
+        return own if timeout is None else min(own, timeout)
+
+    def _copy(self, invocation: Invocation) -> Invocation:
+        """What the function is given: nothing that it changes in place is anybody else's.
+
+        Of the configs its own, as over the wire.
+        """
+        config = invocation.config.get(self._name)
+        return replace(
+            invocation,
+            payload=fresh(invocation.payload),
+            context=fresh(dict(invocation.context)),
+            config={} if config is None else {self._name: fresh(dict(config))},
+        )
 
     async def _outcome(self, invocation: Invocation, copy: Invocation) -> Outcome:
         try:
@@ -234,13 +251,19 @@ class Interceptors:
         shape = _config_shape(metadata.get("config_schema"))
 
         def register(function: F) -> F:
-            for descriptor in _descriptors(name, kind, metadata):
+            descriptors = _descriptors(name, kind, metadata)
+            for descriptor in descriptors:
                 if descriptor.name in self._functions:
                     raise ValueError(f"there is an interceptor `{descriptor.name}` already")
+            for descriptor in descriptors:
                 self._functions[descriptor.name] = FunctionInterceptor(descriptor, function, shape)
             return function
 
         return register
+
+
+def _denies(outcome: Outcome) -> bool:
+    return isinstance(outcome, ValidationResult) and not outcome.valid
 
 
 def _config_shape(schema: Mapping[str, Any] | None) -> Shape | None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import copy
 import logging
+import time
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -267,3 +269,118 @@ def test_a_name_is_registered_once() -> None:
     interceptors.validator("v", events=["*"], phase="both")(lambda invocation: None)
     with pytest.raises(ValueError, match="there is an interceptor `v` already"):
         interceptors.mutator("v", events=["*"], phase="both")(lambda invocation: None)
+
+
+def test_a_name_that_is_taken_in_one_phase_registers_nothing() -> None:
+    interceptors = Interceptors()
+    interceptors.validator("m/response", events=["*"], phase="both")(lambda invocation: None)
+    before = interceptors.descriptors
+    priority = {"request": 1, "response": 2}
+    with pytest.raises(ValueError, match="there is an interceptor `m/response` already"):
+        interceptors.mutator("m", events=["*"], phase="both", priority=priority)(lambda i: None)
+    assert interceptors.descriptors == before
+
+
+def test_each_half_of_a_split_interceptor_runs_in_its_own_phase() -> None:
+    interceptors = Interceptors()
+    priority = {"request": 1, "response": 2}
+    interceptors.mutator("m", events=["*"], phase="both", priority=priority)(
+        lambda invocation: {"seen": invocation.phase}
+    )
+    for phase, other in (("request", "response"), ("response", "request")):
+        asked = Invocation("x", phase, {})
+        told = anyio.run(interceptors.invoke, f"m/{phase}", asked)
+        assert isinstance(told, MutationResult)
+        assert (told.interceptor, told.payload) == (f"m/{phase}", {"seen": phase})
+        skipped = anyio.run(interceptors.invoke, f"m/{other}", asked)
+        assert isinstance(skipped, MutationResult)
+        assert (skipped.modified, skipped.skipped) == (False, "not_hooked")
+
+
+def test_the_decorated_function_stays_what_it_is() -> None:
+    assert Interceptors().validator("v", events=["*"], phase="both")(crash) is crash
+
+
+def test_an_async_mutator_answers_like_another() -> None:
+    interceptors = Interceptors()
+
+    @interceptors.mutator("m", events=["*"], phase="both")
+    async def m(invocation: Invocation) -> None:
+        await anyio.sleep(0)
+        invocation.payload["arguments"]["a"].append(2)
+
+    before = copy.deepcopy(PAYLOAD)
+    outcome = anyio.run(interceptors.invoke, "m", CALL)
+    assert isinstance(outcome, MutationResult)
+    assert outcome.payload == {"name": "x", "arguments": {"a": [1, 2]}}
+    assert before == PAYLOAD
+
+
+@pytest.mark.parametrize("kind", ["validator", "mutator"])
+@pytest.mark.parametrize("mode", ["enforce", "audit"])
+def test_whatever_a_function_does_to_what_it_is_given_its_caller_keeps_what_it_has(
+    kind: str, mode: str
+) -> None:
+    given = Invocation(
+        "tools/call",
+        "request",
+        {"deep": [{"er": [1]}]},
+        context={"principal": {"claims": {"roles": ["viewer"]}}},
+        config={"f": {"list": []}, "other": {"token": 1}},
+    )
+    before = copy.deepcopy(given)
+
+    seen: list[Invocation] = []
+
+    def meddle(invocation: Any) -> None:
+        seen.append(copy.deepcopy(invocation))
+        invocation.payload["deep"][0]["er"].clear()
+        invocation.context["principal"]["claims"]["roles"].append("admin")
+        invocation.config["f"]["list"].append(1)
+        invocation.context.clear()
+
+    outcome = ask(kind, meddle, given, mode=mode)
+    assert not isinstance(outcome, Failure)
+    assert outcome.failure is None
+    # of the configs it is given its own
+    assert seen == [replace(before, config={"f": {"list": []}})]
+    assert given == before
+
+
+@pytest.mark.parametrize("limited", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "answer", "late"),
+    [
+        ("validator", None, True),
+        ("validator", [WARNING], True),
+        ("validator", "no", False),
+        ("mutator", {"name": "y"}, True),
+    ],
+)
+def test_an_answer_that_comes_too_late_counts_only_where_it_denies(
+    kind: str, answer: Any, late: bool, limited: bool
+) -> None:
+    def slow(invocation: Invocation) -> Any:
+        time.sleep(0.02)
+        return answer
+
+    # its own limit, or its caller's
+    asked = Invocation("tools/call", "request", PAYLOAD, timeout=0.01 if limited else None)
+    outcome = ask(kind, slow, asked, timeout=60.0 if limited else 0.01)
+    if late:
+        assert isinstance(outcome, Failure)
+        assert outcome.cause is Cause.DEADLINE
+        assert outcome.duration >= 0.02
+    else:
+        assert outcome == validated(False, found("no"))
+
+
+@pytest.mark.parametrize(("severity", "valid"), [("error", False), ("warn", True), ("info", True)])
+def test_a_severity_may_be_a_text(severity: Any, valid: bool) -> None:
+    outcome = ask("validator", Finding("", "", severity, "m"))
+    assert outcome == validated(valid, Finding("f", "", Severity(severity), "m"))
+
+
+def test_a_severity_that_is_none_is_a_failure() -> None:
+    grave: Any = "grave"
+    assert isinstance(ask("validator", Finding("", "", grave, "m")), Failure)

@@ -21,7 +21,7 @@ from typing import Any, Self
 from policyd.chain.entry import Host
 from policyd.chain.local import EngineHost, FunctionHost
 from policyd.chain.overrides import OverrideError, Overrides
-from policyd.chain.remote import RemoteHost, Terms
+from policyd.chain.remote import RemoteHost, Terms, told_name
 from policyd.chain.route import Route, Routes
 from policyd.chain.run import Around, Proceed, Run, stamped
 from policyd.engine import INLINE_SIZE, Engine
@@ -102,9 +102,8 @@ class Chain:
         What is opened here is closed by `aclose`.  Raises Unreachable, Refusal, WireError or
         TimeoutError when there is no list to be had, and OverrideError.
         """
-        named = server if isinstance(server, str) else type(server).__name__
         port = open_port(server, headers=headers)
-        host = RemoteHost(port, overrides, terms or Terms(named))
+        host = RemoteHost(port, overrides, terms or Terms(told_name(server)))
         try:
             await host.connect()
         except BaseException:
@@ -142,14 +141,17 @@ class Chain:
 
         The decision's `to_json()` is the SEP's ChainExecutionResult.  Raises InvocationError
         for a payload that is not JSON, a phase that is none, and a config that breaks a
-        configSchema.
+        configSchema; where somebody has to be asked, also for a context and a config that are
+        not JSON.
         """
         started = time.monotonic()
         check_phase(phase)
         limit = self._timeout if timeout is None else timeout
         deadline = None if limit is None else started + limit
         for host in self._hosts:
-            await host.refresh(limit)
+            # half of what is left at most: the message has to be judged as well
+            left = None if deadline is None else max(0.0, deadline - time.monotonic()) / 2
+            await host.refresh(left)
         route = self._route(event, phase, names, protocol)
         invocation = Invocation(
             event,
@@ -172,9 +174,12 @@ class Chain:
         return Decision(invocation, verdict, self._generation(), duration)
 
     async def aclose(self) -> None:
-        """Close what `add_server` opened."""
-        hosts, self._hosts = self._hosts, []
-        for host in hosts:
+        """Close what `add_server` opened.
+
+        The interceptors stay: a message that comes later is not let through unjudged, those
+        of servers have failed.
+        """
+        for host in self._hosts:
             await host.aclose()
 
     async def __aenter__(self) -> Self:

@@ -5,22 +5,25 @@ Knows when either has changed.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
 from policyd.chain.entry import Entry, Hooked
-from policyd.chain.overrides import Overrides, apply_overrides, check_names
+from policyd.chain.overrides import OverrideError, Overrides, apply_overrides, check_overrides
 from policyd.engine import Engine
 from policyd.functions import FunctionInterceptor, Interceptors
 from policyd.model import Descriptor
 from policyd.snapshot import Snapshot
+
+logger = logging.getLogger(__name__)
 
 
 class EngineHost:
     """The policies of an engine, in the generation in force."""
 
     def __init__(self, engine: Engine, overrides: Mapping[str, Overrides]) -> None:
-        check_names(overrides, engine.current.descriptors)
+        check_overrides(overrides, engine.current.descriptors)
         self._engine = engine
         self._overrides = overrides
         self._take(engine.current)
@@ -37,8 +40,13 @@ class EngineHost:
 
     async def refresh(self, timeout: float | None) -> None:
         """Take the snapshot in force."""
-        if self._engine.current is not self._snapshot:
-            self._take(self._engine.current)
+        if self._engine.current is self._snapshot:
+            return
+        self._take(self._engine.current)
+        try:
+            check_overrides(self._overrides, self._snapshot.descriptors)
+        except OverrideError as error:
+            logger.warning("an override no longer fits: %s", error)
 
     async def aclose(self) -> None:
         """Nothing was opened."""
@@ -50,7 +58,7 @@ class FunctionHost:
     generation = ""
 
     def __init__(self, interceptors: Interceptors, overrides: Mapping[str, Overrides]) -> None:
-        check_names(overrides, interceptors.descriptors)
+        check_overrides(overrides, interceptors.descriptors)
         self._interceptors = interceptors
         self._overrides = overrides
         self._seen: tuple[Descriptor, ...] = ()

@@ -59,33 +59,36 @@ def apply_overrides(
     """Each descriptor with the one to run it by.
 
     A descriptor whose phases are treated differently comes several times; one whose hooks are
-    all taken away does not come.  Raises OverrideError when *overrides* widen a hook.
+    all taken away does not come.  A hook that the descriptor does not declare is not added.
     """
-    listed = tuple(declared)
-    for name, changes in overrides.items():
-        _check_hooks([d for d in listed if d.name == name], name, changes)
     return tuple(
         (descriptor, changed)
-        for descriptor in listed
+        for descriptor in declared
         for changed in _changed(descriptor, overrides.get(descriptor.name))
     )
 
 
-def check_names(overrides: Mapping[str, Overrides], declared: Iterable[Descriptor]) -> None:
-    """Raises OverrideError when *overrides* name an interceptor that is not there."""
-    names = [descriptor.name for descriptor in declared]
-    for name in overrides:
+def check_overrides(overrides: Mapping[str, Overrides], declared: Iterable[Descriptor]) -> None:
+    """Raises OverrideError when *overrides* name nobody who is declared, or widen a hook.
+
+    For the moment a host is added; what it declares later may fit them less, and they still
+    narrow it.
+    """
+    listed = tuple(declared)
+    names = [descriptor.name for descriptor in listed]
+    for name, changes in overrides.items():
         if name not in names:
             guess = did_you_mean(name, names)
             hint = "" if guess is None else f"; {guess}"
             raise OverrideError(f"there is no interceptor `{name}` to override{hint}")
+        _check_hooks([d for d in listed if d.name == name], name, changes)
 
 
 def _check_hooks(declared: Sequence[Descriptor], name: str, changes: Overrides) -> None:
     for events, phase in changes.hooks or ():
         within = [event for d in declared if phase in d.phases for event in d.events]
         for event in events:
-            if declared and not any(matches_event(pattern, event) for pattern in within):
+            if not any(matches_event(pattern, event) for pattern in within):
                 raise OverrideError(
                     f"`{name}` is not hooked to `{event}` in the {phase} phase, and an override"
                     " can only narrow its hooks"

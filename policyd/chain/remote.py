@@ -10,13 +10,14 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 from policyd.chain.entry import Ask, Entry, Hooked
-from policyd.chain.overrides import OverrideError, Overrides, apply_overrides, check_names
+from policyd.chain.overrides import OverrideError, Overrides, apply_overrides, check_overrides
 from policyd.errors import Cause
 from policyd.expr.shape import Shape, compile_shape
 from policyd.model import Descriptor, Failure, Invocation, Outcome, Phase
-from policyd.ports import Port, Refusal, Unreachable
+from policyd.ports import Port, Refusal, Target, Unreachable
 from policyd.wire import (
     Listing,
     WireError,
@@ -51,6 +52,21 @@ class Terms:
     timeout: float = 5.0
 
 
+def told_name(server: Target) -> str:
+    """What *server* is called in the log.
+
+    A URL without what may be secret in it, the command without its arguments, the name that a
+    server object has.
+    """
+    if isinstance(server, str):
+        parts = urlsplit(server)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+    if isinstance(server, (list, tuple)):
+        return server[0]
+    name = getattr(server, "name", None)
+    return name if isinstance(name, str) else "session"
+
+
 class RemoteHost:
     """The interceptors of another server.
 
@@ -75,7 +91,7 @@ class RemoteHost:
         that fits no interceptor.
         """
         listing = await self._read(self._terms.timeout)
-        check_names(self._overrides, listing.descriptors)
+        check_overrides(self._overrides, listing.descriptors)
 
     async def refresh(self, timeout: float | None) -> None:
         """Read the list again if that is due; who comes meanwhile uses the one there is."""
@@ -84,11 +100,14 @@ class RemoteHost:
         limit = self._terms.timeout if timeout is None else min(timeout, self._terms.timeout)
         self._reading = True
         try:
-            await self._read(limit)
-        except (Unreachable, Refusal, WireError, TimeoutError, OverrideError) as error:
+            listing = await self._read(limit)
+            check_overrides(self._overrides, listing.descriptors)
+        except (Unreachable, Refusal, WireError, TimeoutError) as error:
             self._due = time.monotonic() + min(RETRY_AFTER, self._terms.refresh_every)
             reason = str(error) or "no answer in time"
             logger.warning("the list of `%s` cannot be read: %s", self._terms.name, reason)
+        except OverrideError as error:
+            logger.warning("an override of `%s` no longer fits: %r", self._terms.name, str(error))
         finally:
             self._reading = False
 
@@ -135,21 +154,23 @@ class RemoteHost:
             outcome = await self._outcome(descriptor, invocation, timeout)
             if isinstance(outcome, Failure):
                 return replace(outcome, duration=time.monotonic() - started)
-            return outcome._replace(duration=time.monotonic() - started)
+            # without any, what is told of it would name the policies of this process
+            info = {} if outcome.info is None else outcome.info
+            return outcome._replace(duration=time.monotonic() - started, info=info)
 
         return ask
 
     async def _outcome(
         self, descriptor: Descriptor, invocation: Invocation, timeout: float | None
     ) -> Outcome:
-        asked = [limit for limit in (timeout, descriptor.timeout) if limit is not None]
-        limit = min(asked) if asked else None
-        params = invocation_to_json(descriptor.name, invocation, timeout=limit)
+        own = descriptor.timeout  # an override's: a list tells none
+        asked = [limit for limit in (timeout, own) if limit is not None]
+        told = min(asked) if asked else None
+        params = invocation_to_json(descriptor.name, invocation, timeout=told)
         phase = Phase(invocation.phase)
+        limit = min([*asked, self._terms.timeout if own is None else own])
         try:
-            answer = await self._port.call(
-                "interceptor/invoke", params, min(self._terms.timeout, *asked, self._terms.timeout)
-            )
+            answer = await self._port.call("interceptor/invoke", params, limit)
         except Refusal as error:
             if error.code == INVALID_PARAMS:
                 self._due = 0.0  # a name that is gone: whoever lists again knows
@@ -167,8 +188,13 @@ class RemoteHost:
         info = None if isinstance(outcome, Failure) else outcome.info
         policy = (info or {}).get("policy")
         generation = policy.get("generation") if isinstance(policy, dict) else None
-        if isinstance(generation, str) and self.generation and generation != self.generation:
+        if not isinstance(generation, str) or generation == self.generation:
+            return
+        if self.generation:
             self._due = 0.0
+        else:
+            # the list named none (`--dialect sep`): a later answer is measured by this one
+            self.generation = generation
 
 
 def _failure(descriptor: Descriptor, phase: Phase, cause: Cause, reason: str) -> Failure:

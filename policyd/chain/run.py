@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +20,7 @@ from policyd.activation import Activation, activate
 from policyd.chain.entry import Hooked
 from policyd.chain.route import Route
 from policyd.envelope import unwrap
-from policyd.errors import Cause
+from policyd.errors import Cause, InvocationError
 from policyd.execution import ChainRun, Verdict, cut_by_chain, direction_of, run_chain
 from policyd.interceptor import Interceptor
 from policyd.model import (
@@ -28,18 +28,21 @@ from policyd.model import (
     Failure,
     Invocation,
     Kind,
+    Mode,
     MutationResult,
     Outcome,
     Phase,
     ValidationResult,
 )
 from policyd.snapshot import (
+    INVALID_PARAMS,
     activation_of,
     check_config,
     dated,
     rewrapped_verdict,
     run_here,
 )
+from policyd.wire import check_payload
 
 Proceed = Callable[[Invocation], Awaitable[Outcome]]
 """Ask the interceptor about this invocation."""
@@ -48,6 +51,10 @@ Around = Callable[[Descriptor, Invocation, Proceed], Awaitable[Outcome]]
 """Called in place of each interceptor: inspects, changes the invocation, or answers itself."""
 
 _RESULTS = {Kind.VALIDATION: ValidationResult, Kind.MUTATION: MutationResult}
+
+TICK = 0.001
+"""Seconds.  Limits travel in whole milliseconds, and the timers of uvloop tick in them: what ends
+so shortly before the chain does was ended by the chain's limit."""
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +76,7 @@ def stamped(invocation: Invocation, *, travels: bool) -> Invocation:
 class Run:
     """One message on its way through a chain.
 
-    deadline: the monotonic time at which the chain ends, or None.
+    deadline: the monotonic time at which the chain ends, or None.  Nobody is asked after it.
     large: compiled interceptors run in a thread.
     """
 
@@ -81,12 +88,18 @@ class Run:
     async def verdict(self, route: Route) -> Verdict:
         """What the interceptors of *route* come to.
 
-        Raises InvocationError for a config that breaks a configSchema.
+        Raises InvocationError for a config that breaks a configSchema, and where one of them
+        has to be waited for also for a context or config that is not JSON.
         """
         invocation = self.invocation
+        if route.waits:
+            check_payload(dict(invocation.context), "context")
         if invocation.config:
             for hooked in (*route.validators, *route.mutators):
-                check_config(hooked.descriptor.name, hooked.config_shape, invocation)
+                name = hooked.descriptor.name
+                check_config(name, hooked.config_shape, invocation)
+                if route.waits:
+                    _check_sent(name, invocation)
         envelope = unwrap(invocation.event, invocation.phase, invocation.payload)
         chain: ChainRun[Any] = run_chain(
             route.validators, route.mutators, direction_of(invocation), envelope.payload
@@ -110,18 +123,21 @@ class Run:
         """Ask all of *batch* at once; what is not there when time is up has failed."""
         invocation = replace(self.invocation, payload=payload)
         outcomes: list[Outcome | None] = [None] * len(batch)
+        left = self._left()
+        if left == 0.0:
+            return [_late(hooked.descriptor, invocation) for hooked in batch]
 
         async def one(index: int) -> None:
             outcomes[index] = await self._one(batch[index], invocation)
 
-        with move_on_after(self._left()):
+        with move_on_after(left):
             if len(batch) == 1:
                 await one(0)
             else:
                 async with create_task_group() as group:
                     for index in range(len(batch)):
                         group.start_soon(one, index)
-        late = self.deadline is not None and time.monotonic() >= self.deadline
+        late = self.deadline is not None and time.monotonic() >= self.deadline - TICK
         told = [
             _late(hooked.descriptor, invocation) if outcome is None else outcome
             for hooked, outcome in zip(batch, outcomes, strict=True)
@@ -146,17 +162,40 @@ class Run:
         return _failed(hooked.descriptor, invocation, "the hook around it gave no outcome")
 
     async def _asked(self, hooked: Any, invocation: Invocation) -> Outcome:
-        outcome: Outcome = await hooked.ask(invocation, self._left())
+        ends = self._ends(hooked.descriptor)
+        left = None if ends is None else max(0.0, ends - time.monotonic())
+        outcome: Outcome = await hooked.ask(invocation, left)
         return outcome
 
     async def _compiled(self, interceptor: Interceptor, invocation: Invocation) -> Outcome:
         shared = activate(invocation, invocation.payload)
-        run = partial(interceptor.run, invocation, shared, self.deadline)
+        ends = self._ends(interceptor.descriptor)
+        run = partial(interceptor.run, invocation, shared, ends)
         return await to_thread.run_sync(run, abandon_on_cancel=True) if self.large else run()
+
+    def _ends(self, descriptor: Descriptor) -> float | None:
+        """The monotonic time at which one interceptor has to be done, or None.
+
+        An auditing one gets half of what is left: it must not use up the time of those that
+        count, or it would stop the message after all.
+        """
+        left = self._left()
+        if left is None or descriptor.mode is not Mode.AUDIT:
+            return self.deadline
+        return time.monotonic() + left / 2
 
     def _left(self) -> float | None:
         """Seconds until the chain ends."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+def _check_sent(name: str, invocation: Invocation) -> None:
+    """Raises InvocationError unless the config of the interceptor *name* is a JSON object."""
+    config = invocation.config.get(name, {})
+    if not isinstance(config, Mapping):
+        data = {"interceptor": name, "reason": "`config` must be an object"}
+        raise InvocationError(INVALID_PARAMS, "Invalid interceptor config", data)
+    check_payload(dict(config), "config")
 
 
 def _late(descriptor: Descriptor, invocation: Invocation) -> Failure:

@@ -5,6 +5,7 @@ Knows the registered functions and the wire, like `methods` knows an engine.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,7 +42,11 @@ class FunctionMethods:
 
     async def _invoke(self, params: Params) -> dict[str, Any]:
         call = invocation_from_json(params)
+        function = self._interceptors.get(call.name)
         invocation = dated(call.invocation, datetime.now(UTC))
+        if function is not None:
+            # an error of the kind "timeout" tells the limit that was kept
+            invocation = replace(invocation, timeout=function.limit(invocation.timeout))
         outcome = await self._interceptors.invoke(call.name, invocation)
         log_failure(outcome)
         return outcome_to_json(outcome, invocation, "", self._dialect)

@@ -95,6 +95,86 @@ mutators:
     run(body)
 
 
+REDACTED = """
+validators:
+  - name: guard
+    match: {events: [tools/call], phase: both}
+    rules: [{id: r, deny: "TEXT.contains('pin 12')", message: a pin}]
+mutators:
+  - name: redactor
+    match: {events: [tools/call], phase: both}
+    redact: [{pattern: "pin [0-9]+", replace: "[pin]"}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("phase", "payload"),
+    [
+        ("request", {"name": "x", "arguments": {"query": "pin 12"}}),
+        ("response", {"content": [{"type": "text", "text": "pin 12"}]}),
+    ],
+)
+@pytest.mark.parametrize("direction", Direction)
+def test_the_guard_sees_what_is_sent_and_what_came(
+    phase: str, payload: dict[str, Any], direction: Direction
+) -> None:
+    text = "args.query" if phase == "request" else "result.content[0].text"
+    policies = REDACTED.replace("TEXT", text).replace("both", phase)
+
+    async def body(chain: Chain) -> None:
+        chain.add_engine(engine(policies))
+        decision = await chain.execute("tools/call", phase, payload, direction=direction)
+        ran = [outcome.interceptor for outcome in decision.outcomes]
+        if direction is Direction.SENDING:
+            assert (decision.allowed, ran) == (True, ["redactor", "guard"])
+            assert "pin 12" not in str(decision.payload)
+        else:
+            assert (decision.allowed, ran) == (False, ["guard"])
+            assert decision.payload is payload
+
+    run(body)
+
+
+def test_a_warning_and_an_error_are_both_told_and_the_error_alone_stops() -> None:
+    policies = """
+validators:
+  - name: careful
+    match: {events: [tools/call], phase: request}
+    rules: [{id: r, require: "false", severity: warn, message: careful}]
+  - name: strict
+    match: {events: [tools/call], phase: request}
+    rules: [{id: r, require: "false", message: no}]
+"""
+
+    async def body(chain: Chain) -> None:
+        chain.add_engine(engine(policies))
+        told = (await chain.execute("tools/call", "request", CALL)).to_json()
+        assert [(r["interceptor"], r["valid"], r["severity"]) for r in told["results"]] == [
+            ("careful", True, "warn"),
+            ("strict", False, "error"),
+        ]
+        assert told["abortedAt"]["interceptor"] == "strict"
+        assert told["validationSummary"] == {"errors": 1, "warnings": 1, "infos": 0}
+
+    run(body)
+
+
+def test_a_validator_of_responses_has_no_say_in_requests_that_it_could_not_read() -> None:
+    policies = """
+validators:
+  - name: v
+    match: {events: [tools/call], phase: response}
+    rules: [{id: r, require: "result.content.all(c, c.type == 'text')", message: m}]
+"""
+
+    async def body(chain: Chain) -> None:
+        chain.add_engine(engine(policies))
+        assert (await chain.execute("tools/call", "request", {"name": None})).outcomes == ()
+        assert not (await chain.execute("tools/call", "response", {"content": 5})).allowed
+
+    run(body)
+
+
 EVENTS = """
 validators:
   - name: twice
@@ -120,6 +200,8 @@ def test_events_are_a_set_and_conditions_are_joined_by_and(
 ) -> None:
     async def body(chain: Chain) -> None:
         chain.add_engine(engine(EVENTS))
+        # listed once, however often their events cover one another
+        assert [descriptor.name for descriptor in chain.descriptors] == ["twice", "both-conditions"]
         context = {"principal": {"type": kind}}
         decision = await chain.execute(event, "request", {}, context=context)
         assert [outcome.interceptor for outcome in decision.outcomes] == expected

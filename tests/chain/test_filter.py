@@ -15,7 +15,8 @@ from policyd.model import (
     Failure,
     ValidationResult,
 )
-from tests.chain.support import CALL, call, run, server
+from tests.chain.others import Others, denied, validation
+from tests.chain.support import CALL, NO_RM, call, engine, run, server
 
 
 @pytest.mark.parametrize(
@@ -101,6 +102,63 @@ def test_an_interceptor_out_of_its_bounds_has_failed(protocol: str | None, allow
         assert [type(outcome) for outcome in decision.outcomes] == [
             ValidationResult if allowed else Failure
         ]
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    ("entry", "allowed"),
+    [({}, False), ({"failOpen": True}, True), ({"mode": "audit"}, True)],
+    ids=["closed", "open", "audit"],
+)
+def test_an_interceptor_elsewhere_that_is_out_of_its_bounds_is_not_asked(
+    entry: dict[str, Any], allowed: bool
+) -> None:
+    others = Others([validation("v", compat={"minProtocol": "2026-07-28"}, **entry)], denied)
+
+    async def body(chain: Chain) -> None:
+        await chain.add_server(others.server)
+        decision = await chain.execute("x", "request", {}, protocol="2025-11-25")
+        assert decision.allowed is allowed
+        assert len(decision.failures) == 1
+        assert others.asked == []
+        asked = await chain.execute("x", "request", {}, protocol="2026-07-28")
+        assert (asked.failures, len(others.asked)) == ((), 1)
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    ("event", "names", "expected"),
+    [
+        ("tools/call", None, ["engine", "remote", "wide", "function"]),
+        ("tools/list", None, ["remote", "wide"]),
+        ("prompts/get", None, ["wide"]),
+        ("tools/call", ("function", "remote"), ["remote", "function"]),
+        ("tools/call", {"engine"}, ["engine"]),
+        ("tools/call", [], []),
+        ("tools/call", ["nobody"], []),
+    ],
+)
+def test_the_filter_is_the_same_for_every_kind_of_host(
+    event: str, names: Collection[str] | None, expected: list[str]
+) -> None:
+    space = [{"events": ["tools/*"], "phase": "request"}]
+    wide = [{"events": ["*"], "phase": "request"}]
+    others = Others([validation("remote", hooks=space), validation("wide", hooks=wide)])
+    interceptors = Interceptors()
+    interceptors.validator("function", events=["tools/call"], phase="request")(lambda i: None)
+
+    async def body(chain: Chain) -> None:
+        chain.add_engine(engine("validators:" + NO_RM.replace("no-rm", "engine")))
+        await chain.add_server(others.server)
+        chain.add_functions(interceptors)
+        decision = await chain.execute(event, "request", CALL, names=names)
+        assert [outcome.interceptor for outcome in decision.outcomes] == expected
+        assert [asked["name"] for asked in others.asked] == [
+            name for name in expected if name in ("remote", "wide")
+        ]
+        assert (await chain.execute(event, "response", CALL, names=names)).outcomes == ()
 
     run(body)
 

@@ -151,7 +151,7 @@ def test_a_server_that_never_answers_is_a_failing_interceptor() -> None:
     hosted.add_request_handler("interceptor/invoke", types.RequestParams, invoke)
 
     async def body(chain: Chain) -> None:
-        await chain.add_server(hosted, terms=Terms("others", timeout=0.05))
+        await chain.add_server(hosted, terms=Terms("others", timeout=0.3))
         decision = await chain.execute("x", "request", {})
         assert [failure.cause for failure in decision.failures] == [Cause.DEADLINE]
 

@@ -15,6 +15,7 @@ from policyd.model import (
     Invocation,
     Outcome,
 )
+from tests.chain.others import Others, marked, mutation, validation
 from tests.chain.support import CALL, NO_RM, appends, engine, run, server
 
 CONFIGURED = """
@@ -131,6 +132,84 @@ def test_a_mutator_that_is_made_to_audit_changes_nothing(remote: bool) -> None:
         (result,) = decision.to_json()["results"]
         assert result["modified"] is False
         assert result["info"]["audit"]["modified"] is True
+
+    run(body)
+
+
+WIDER: list[tuple[list[str], str]] = [
+    (["tools/list"], "request"),
+    (["tools/call"], "response"),
+    (["*"], "request"),
+    (["tools/call", "tools/list"], "request"),
+]
+
+
+@pytest.mark.parametrize("hook", WIDER)
+@pytest.mark.parametrize("host", ["engine", "functions", "server"])
+def test_hooks_are_never_widened(hook: tuple[list[str], str], host: str) -> None:
+    interceptors = Interceptors()
+    interceptors.validator("no-rm", events=["tools/call"], phase="request")(lambda i: None)
+    overrides = {"no-rm": Overrides(hooks=[hook])}
+
+    async def add(chain: Chain) -> None:
+        if host == "engine":
+            chain.add_engine(engine("validators:" + NO_RM), overrides=overrides)
+        elif host == "functions":
+            chain.add_functions(interceptors, overrides=overrides)
+        else:
+            await chain.add_server(server("validators:" + NO_RM)[0], overrides=overrides)
+
+    async def body(chain: Chain) -> None:
+        with pytest.raises(OverrideError, match="an override can only narrow its hooks"):
+            await add(chain)
+        assert chain.descriptors == ()
+
+    run(body)
+
+
+@pytest.mark.parametrize(
+    ("declared", "narrowed", "fits"),
+    [
+        ("*", "*", True),
+        ("*", "tools/*", True),
+        ("*", "tools/call", True),
+        ("tools/*", "tools/*", True),
+        ("tools/*", "tools/call", True),
+        ("tools/*", "*", False),
+        ("tools/*", "toolsx/call", False),
+        ("tools/call", "tools/*", False),
+    ],
+)
+def test_a_wildcard_holds_what_lies_within_it(declared: str, narrowed: str, fits: bool) -> None:
+    interceptors = Interceptors()
+    interceptors.validator("v", events=[declared], phase="both")(lambda invocation: "no")
+    overrides = {"v": Overrides(hooks=[([narrowed], "request")])}
+
+    async def body(chain: Chain) -> None:
+        if not fits:
+            with pytest.raises(OverrideError, match="only narrow"):
+                chain.add_functions(interceptors, overrides=overrides)
+            return
+        chain.add_functions(interceptors, overrides=overrides)
+        assert not (await chain.execute("tools/call", "request", {})).allowed
+        assert (await chain.execute("tools/call", "response", {})).allowed
+
+    run(body)
+
+
+@pytest.mark.parametrize("priority", [-1, {"request": -1}, {"request": -1, "response": 9}], ids=str)
+def test_a_priority_counts_for_a_mutator_elsewhere_and_for_no_validator(
+    priority: int | dict[str, int],
+) -> None:
+    changes = Overrides(priority=priority)
+    others = Others([mutation("a"), mutation("b"), validation("v"), validation("w")])
+    others.answer = lambda p: {"valid": True} if p["name"] in "vw" else marked(p)
+
+    async def body(chain: Chain) -> None:
+        await chain.add_server(others.server, overrides={"b": changes, "w": changes})
+        decision = await chain.execute("x", "request", {"trail": []})
+        ran = [outcome.interceptor for outcome in decision.outcomes]
+        assert (ran, decision.payload) == (["v", "w", "b", "a"], {"trail": ["b", "a"]})
 
     run(body)
 
