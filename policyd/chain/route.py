@@ -56,6 +56,8 @@ class Routes:
         if names is not None:
             chosen = (names,) if isinstance(names, str) else names
             return self._make(event, phase, chosen, protocol)
+        if len(event) > MAX_EVENT:
+            return self._make(event, phase, None, protocol)
         key = (event, phase, protocol)
         known = self._known.get(key)
         if known is None:
@@ -77,6 +79,9 @@ class Routes:
         waits = any(not isinstance(one, Interceptor) for one in hooked)
         return Route(ordered(hooked, Kind.VALIDATION), ordered(hooked, Kind.MUTATION), waits)
 
+
+MAX_EVENT = 128
+"""Characters of an event name; routes of longer ones are not remembered."""
 
 MAX_ROUTES = 1_000
 """Routes that are remembered; a peer may send any number of event names."""
