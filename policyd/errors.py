@@ -8,11 +8,17 @@ Anything else that is raised is our own mistake.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 from policyd.diagnostics import Diagnostic, render
+
+
+def frames_of(error: BaseException) -> str:
+    """Where *error* was raised, for a log: without its text, which may quote a payload."""
+    return "".join(traceback.format_tb(error.__traceback__))
 
 
 class PolicydError(Exception):
@@ -63,6 +69,11 @@ class Cause(StrEnum):
     DEADLINE = "deadline"
     CHAIN_DEADLINE = "chain_deadline"
     UNREACHABLE = "unreachable"
+
+    @property
+    def is_late(self) -> bool:
+        """True when time ran out, whoever's it was."""
+        return self in (Cause.DEADLINE, Cause.CHAIN_DEADLINE)
 
 
 class EvaluationError(PolicydError):

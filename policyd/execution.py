@@ -8,6 +8,7 @@ model".
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -146,9 +147,21 @@ def _stops(descriptor: Descriptor, outcome: Outcome) -> bool:
 
 
 def _status(kind: Kind, culprit: Outcome) -> Status:
-    if isinstance(culprit, Failure) and culprit.cause in (Cause.DEADLINE, Cause.CHAIN_DEADLINE):
+    if isinstance(culprit, Failure) and culprit.cause.is_late:
         return Status.TIMEOUT
     return Status.VALIDATION_FAILED if kind is Kind.VALIDATION else Status.MUTATION_FAILED
+
+
+def end_for(mode: Mode, deadline: float | None) -> float | None:
+    """The monotonic time at which interceptors of *mode* that begin now have to be done.
+
+    Auditing ones get half of what is left until *deadline*: they must not use up the time of
+    those that count, or they would stop the message after all.
+    """
+    if deadline is None or mode is not Mode.AUDIT:
+        return deadline
+    now = time.monotonic()
+    return now + max(0.0, deadline - now) / 2
 
 
 def cut_by_chain(outcome: Outcome) -> Outcome:

@@ -7,9 +7,9 @@ it must neither change its caller's payload nor bring its caller down.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Required, TypedDict, TypeVar, Unpack
@@ -17,10 +17,11 @@ from typing import Any, Required, TypedDict, TypeVar, Unpack
 from anyio import move_on_after
 
 from policyd.diagnostics import did_you_mean
-from policyd.envelope import unwrap
-from policyd.errors import Cause, InvocationError
+from policyd.errors import Cause, InvocationError, frames_of
+from policyd.events import MCP_METHODS, matches_event
 from policyd.expr.shape import Shape, compile_shape
 from policyd.model import (
+    PHASES,
     Change,
     Descriptor,
     Failure,
@@ -33,10 +34,11 @@ from policyd.model import (
     Phase,
     Severity,
     ValidationResult,
+    with_priorities,
 )
 from policyd.patch import fresh, same_json
 from policyd.snapshot import check_config, check_phase, not_hooked, rewrapped, unknown_interceptor
-from policyd.wire import check_payload
+from policyd.wire import check_payload, is_protocol_version
 
 DEFAULT_TIMEOUT = 1.0
 """Seconds that one function may take unless it says otherwise."""
@@ -119,12 +121,17 @@ class FunctionInterceptor:
             if self.descriptor.kind is Kind.VALIDATION:
                 return self._validation(answer, invocation)
             return self._mutation(copy.payload if answer is None else answer, invocation)
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            # what it awaited was cancelled, not the message
+            return self._failure(invocation, "the function was cancelled from within")
         except Exception as error:
             # the border to foreign code: its text may quote the payload, so only the place
             # where it failed is logged
-            frames = "".join(traceback.format_tb(error.__traceback__))
-            logger.warning("`%s` raised %s:\n%s", self._name, type(error).__name__, frames)
-            return self._failure(invocation, f"the function raised {type(error).__name__}")
+            raised = type(error).__name__
+            logger.warning("`%s` raised %s:\n%s", self._name, raised, frames_of(error))
+            return self._failure(invocation, f"the function raised {raised}")
 
     def _validation(self, answer: Any, invocation: Invocation) -> Outcome:
         found = () if answer is None else answer
@@ -151,6 +158,8 @@ class FunctionInterceptor:
             check_payload(payload)
         except InvocationError:
             return self._failure(invocation, "the function answered a payload that is not JSON")
+        if isinstance(invocation.payload, dict) and not isinstance(payload, dict):
+            return self._failure(invocation, "the function answered no object in place of one")
         changed = not same_json(invocation.payload, payload)
         audited = self._audited
         return MutationResult(
@@ -224,8 +233,8 @@ class Interceptors:
         check_config(name, function.config_shape, invocation)
         if not function.descriptor.matches(invocation.event, invocation.phase):
             return not_hooked(function.descriptor, invocation)
-        envelope = unwrap(invocation.event, invocation.phase, invocation.payload)
-        bare = replace(invocation, payload=envelope.payload)
+        envelope = invocation.envelope
+        bare = replace(invocation, payload=envelope.payload, bare=True)
         return rewrapped(await function.ask(bare, invocation.timeout), invocation, envelope)
 
     def validator(self, name: str, **metadata: Unpack[Metadata]) -> Callable[[F], F]:
@@ -248,6 +257,7 @@ class Interceptors:
         if not isinstance(name, str):
             raise TypeError("a registration needs a name: `@interceptors.validator('name', ...)`")
         _check_metadata(metadata)
+        _warn_of_events(name, metadata["events"])
         shape = _config_shape(metadata.get("config_schema"))
 
         def register(function: F) -> F:
@@ -260,6 +270,17 @@ class Interceptors:
             return function
 
         return register
+
+
+def is_seconds(value: Any) -> bool:
+    """True for a number greater than 0."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+
+
+def is_cancelled() -> bool:
+    """True when the running task itself is being cancelled, not only something it awaited."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _denies(outcome: Outcome) -> bool:
@@ -275,23 +296,31 @@ def _config_shape(schema: Mapping[str, Any] | None) -> Shape | None:
     raise ValueError(f"the config schema is none that is read here: {compiled[0].text}")
 
 
-_PHASES = {"request": (Phase.REQUEST,), "response": (Phase.RESPONSE,), "both": tuple(Phase)}
-
-
 def _check_metadata(metadata: Metadata) -> None:
     """Raises TypeError or ValueError for what would be overlooked or misread."""
     _check_members(metadata)
     if not metadata["events"] or isinstance(metadata["events"], str):
         raise ValueError("`events` is a list of event names, with at least one")
-    if metadata["phase"] not in _PHASES:
+    if metadata["phase"] not in PHASES:
         raise ValueError("`phase` is `request`, `response` or `both`")
     if metadata.get("mode", Mode.ENFORCE) not in tuple(Mode):
         raise ValueError("`mode` is `enforce` or `audit`")
-    if not metadata.get("timeout", DEFAULT_TIMEOUT) > 0:
+    if not is_seconds(metadata.get("timeout", DEFAULT_TIMEOUT)):
         raise ValueError("`timeout` is a number of seconds greater than 0")
     priority = metadata.get("priority", 0)
     if isinstance(priority, Mapping) and not priority.keys() <= set(Phase):
         raise ValueError("`priority` is a number, or one for `request` and one for `response`")
+    if not all(map(is_protocol_version, metadata.get("compat", {}).values())):
+        raise ValueError("`compat` bounds are MCP versions such as `2025-11-25`")
+
+
+def _warn_of_events(name: str, events: Sequence[str]) -> None:
+    """Warn of events that MCP does not define and that look like slips."""
+    for event in events:
+        known = any(matches_event(event, method) for method in MCP_METHODS)
+        guess = None if known else did_you_mean(event, MCP_METHODS)
+        if guess is not None:
+            logger.warning("`%s` is hooked to `%s`, which no message is; %s", name, event, guess)
 
 
 def _check_members(metadata: Metadata) -> None:
@@ -306,13 +335,8 @@ def _check_members(metadata: Metadata) -> None:
         raise TypeError("`fail_open` is True or False")
 
 
-def _descriptors(name: str, kind: Kind, metadata: Metadata) -> list[Descriptor]:
-    """One descriptor, or one for each phase where their priorities differ, as for policies."""
-    phases = _PHASES[metadata["phase"]]
-    priority = metadata.get("priority", 0)
-    priorities = [
-        priority if isinstance(priority, int) else priority.get(phase, 0) for phase in phases
-    ]
+def _descriptors(name: str, kind: Kind, metadata: Metadata) -> tuple[Descriptor, ...]:
+    phases = PHASES[metadata["phase"]]
     descriptor = Descriptor(
         name=name,
         kind=kind,
@@ -322,14 +346,11 @@ def _descriptors(name: str, kind: Kind, metadata: Metadata) -> list[Descriptor]:
         description=metadata.get("description"),
         mode=Mode(metadata.get("mode", Mode.ENFORCE)),
         fail_open=metadata.get("fail_open", False),
-        priority=priorities[0],
         timeout=metadata.get("timeout"),
         config_schema=metadata.get("config_schema"),
         compat=metadata.get("compat"),
     )
-    if len(set(priorities)) == 1:
-        return [descriptor]
-    return [
-        replace(descriptor, name=f"{name}/{phase}", phases=(phase,), priority=number)
-        for phase, number in zip(phases, priorities, strict=True)
-    ]
+    priority = metadata.get("priority", 0)
+    if isinstance(priority, int):
+        return with_priorities(descriptor, dict.fromkeys(phases, priority))
+    return with_priorities(descriptor, {phase: priority.get(phase, 0) for phase in phases})

@@ -7,11 +7,12 @@ Knows no wire spelling (`wire` does), no policy file and no expression.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from policyd.envelope import Envelope, unwrap
 from policyd.errors import Cause
 from policyd.events import matches_event
 
@@ -21,6 +22,10 @@ class Phase(StrEnum):
 
     REQUEST = "request"
     RESPONSE = "response"
+
+
+PHASES = {"request": (Phase.REQUEST,), "response": (Phase.RESPONSE,), "both": tuple(Phase)}
+"""What the words stand for that say where an interceptor is hooked."""
 
 
 class Direction(StrEnum):
@@ -92,6 +97,22 @@ class Descriptor:
         return phase in self.phases and any(matches_event(e, event) for e in self.events)
 
 
+def with_priorities(
+    descriptor: Descriptor, priorities: Mapping[Phase, int]
+) -> tuple[Descriptor, ...]:
+    """One descriptor, or one for each phase, `NAME/request`, where their priorities differ.
+
+    The wire has a form for two priorities that older SDKs cannot read
+    (SEP-2624 `priorityHint`), so the interceptor is split instead.
+    """
+    if len(set(priorities.values())) == 1:
+        return (replace(descriptor, priority=priorities[descriptor.phases[0]]),)
+    return tuple(
+        replace(descriptor, name=f"{descriptor.name}/{phase}", phases=(phase,), priority=priority)
+        for phase, priority in priorities.items()
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Invocation:
     """One payload at one moment, as an invoker presents it.
@@ -106,6 +127,7 @@ class Invocation:
     direction: derived from the phase when None (a request is received, a response is sent).
     timeout: seconds that the whole evaluation may take, or None for the policy's own limit.
     now: the moment of the invocation; `context.timestamp`, else the clock, when None.
+    bare: the payload has no envelope, whatever it looks like.
     """
 
     event: str
@@ -116,6 +138,14 @@ class Invocation:
     direction: Direction | None = None
     timeout: float | None = None
     now: datetime | None = None
+    bare: bool = False
+
+    @property
+    def envelope(self) -> Envelope:
+        """The payload as policies see it, and what it came in."""
+        if self.bare:
+            return Envelope(self.payload, None)
+        return unwrap(self.event, self.phase, self.payload)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,3 +245,8 @@ class Failure:
 
 Outcome = ValidationResult | MutationResult | Failure
 """What one interceptor answers."""
+
+
+def reason_of(outcome: Outcome) -> str | None:
+    """Why an interceptor could not do its work, for the log; None when it could."""
+    return outcome.reason if isinstance(outcome, Failure) else outcome.failure

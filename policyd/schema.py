@@ -92,8 +92,17 @@ def _unknown_fields(breach: _Breach, report: Report) -> None:
             "unknown-field",
             breach.document.key_span((*breach.path, key)),
             f"unknown field `{key}`",
-            did_you_mean(key, free) or f"known here: {listed}",
+            did_you_mean(key, free) or _ELSEWHERE.get(key) or f"known here: {listed}",
         )
+
+
+_ELSEWHERE = {
+    "priority": "only mutators have an order; of validators all run, at once",
+    "severity": "only rules of validators have a severity: a mutator changes or fails",
+    "mode": "`mode` stands beside `name`, for a whole policy",
+    "failOpen": "`failOpen` stands beside `name`, for a whole policy",
+}
+"""What is said of a field that another place has and this one has not."""
 
 
 def _extra_keys(breach: _Breach) -> Iterator[str]:
@@ -175,8 +184,16 @@ def _too_few(breach: _Breach, report: Report) -> None:
 
 def _other(breach: _Breach, report: Report) -> None:
     limit = breach.schema[breach.keyword]
-    text = f"{_written(breach)} breaks the limit `{breach.keyword}: {limit}`"
+    size, bound = _LIMITS[breach.keyword]
+    text = f"{_written(breach)} is too {size} for `{_field(breach)}`: {bound % limit}"
     report.error("bad-value", breach.span, text, breach.schema.get("errorMessage"))
+
+
+_LIMITS = {
+    "maximum": ("large", "at most %d"),
+    "minimum": ("small", "at least %d"),
+    "maxLength": ("long", "a length of at most %d"),
+}
 
 
 _DESCRIBE: Mapping[str, Callable[[_Breach, Report], None]] = {

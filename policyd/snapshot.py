@@ -15,14 +15,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
 
 from policyd.activation import Activation, activate, moment_of
 from policyd.diagnostics import did_you_mean
-from policyd.envelope import Envelope, unwrap
+from policyd.envelope import Envelope
 from policyd.errors import EvaluationError, InvocationError
 from policyd.events import MCP_METHODS
-from policyd.execution import Decision, Verdict, cut_by_chain, direction_of, ordered, run_chain
+from policyd.execution import (
+    Decision,
+    Verdict,
+    cut_by_chain,
+    direction_of,
+    end_for,
+    ordered,
+    run_chain,
+)
 from policyd.expr.shape import Shape
 from policyd.expression import Budget
 from policyd.interceptor import Interceptor, Validator
@@ -30,19 +37,18 @@ from policyd.model import (
     Descriptor,
     Invocation,
     Kind,
+    Mode,
     MutationResult,
     Outcome,
     Phase,
     ValidationResult,
 )
+from policyd.wire import INVALID_PARAMS
 
 _PHASES = frozenset(Phase)
 
 GLANCE_STEPS = 10_000
 """Steps that are tried for a batch of validators before each of them is run on its own."""
-
-INVALID_PARAMS = -32602
-"""JSON-RPC: the caller's parameters are wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +97,7 @@ class Snapshot:
             raise unknown_interceptor(name)
         check_phase(invocation.phase)
         check_config(name, interceptor.config_shape, invocation)
-        envelope = unwrap(invocation.event, invocation.phase, invocation.payload)
+        envelope = invocation.envelope
         if not interceptor.descriptor.matches(invocation.event, invocation.phase):
             return not_hooked(interceptor.descriptor, invocation)
         shared = activate(invocation, envelope.payload)
@@ -120,19 +126,7 @@ class Snapshot:
         for one in (*route.validators, *route.mutators) if invocation.config else ():
             check_config(one.descriptor.name, one.config_shape, invocation)
         deadline = None if invocation.timeout is None else time.monotonic() + invocation.timeout
-        envelope = unwrap(invocation.event, invocation.phase, invocation.payload)
-        chain = run_chain(
-            route.validators, route.mutators, direction_of(invocation), envelope.payload
-        )
-        shared: Activation | None = None
-        try:
-            hooked, payload = next(chain)
-            while True:
-                shared = activation_of(payload, invocation, shared)
-                hooked, payload = chain.send(run_here(hooked, invocation, shared, deadline))
-        except StopIteration as stop:
-            verdict: Verdict = stop.value
-        return rewrapped_verdict(verdict, invocation, envelope)
+        return run_route(route, invocation, deadline)
 
 
 def unknown_interceptor(name: str) -> InvocationError:
@@ -191,38 +185,71 @@ def rewrapped_verdict(verdict: Verdict, invocation: Invocation, envelope: Envelo
     return Verdict(verdict.status, after, verdict.outcomes, verdict.culprit)
 
 
-def activation_of(payload: Any, invocation: Invocation, last: Activation | None) -> Activation:
-    """The activation of the bare *payload*: the last one while the payload is the same."""
-    if last is not None and last["payload"] is payload:
-        return last
-    return activate(invocation, payload)
+def run_route(route: Route, invocation: Invocation, deadline: float | None) -> Verdict:
+    """What the interceptors of *route* come to, run as a chain in this process.
+
+    *deadline* is the monotonic time at which the whole chain ends, or None.
+    """
+    envelope = invocation.envelope
+    chain = run_chain(route.validators, route.mutators, direction_of(invocation), envelope.payload)
+    shared: Activation | None = None
+    try:
+        hooked, payload = next(chain)
+        while True:
+            if shared is None or shared["payload"] is not payload:
+                shared = activate(invocation, payload)
+            hooked, payload = chain.send(_run_here(hooked, invocation, shared, deadline))
+    except StopIteration as stop:
+        verdict: Verdict = stop.value
+    return rewrapped_verdict(verdict, invocation, envelope)
 
 
-def run_here(
+def _run_here(
     hooked: Sequence[Interceptor],
     invocation: Invocation,
     shared: Activation,
     deadline: float | None,
 ) -> list[Outcome]:
-    """What interceptors that may run at once say of the payload that *shared* is about.
-
-    *deadline* is the monotonic time at which the whole chain ends, or None.
-    """
-    if deadline is None and len(hooked) == 1:
-        return [hooked[0].run(invocation, shared)]
-    glances = Budget(GLANCE_STEPS, math.inf if deadline is None else deadline)
-    outcomes: list[Outcome] = []
-    for one in hooked:
-        silent = one.glance(shared, glances) if isinstance(one, Validator) else None
-        outcomes.append(one.run(invocation, shared, deadline) if silent is None else silent)
+    """What interceptors that may run at once say of the payload that *shared* is about."""
+    if len(hooked) == 1:
+        ends = end_for(hooked[0].descriptor.mode, deadline)
+        outcomes: list[Outcome] = [hooked[0].run(invocation, shared, ends)]
+    else:
+        outcomes = _run_together(hooked, invocation, shared, deadline)
     if deadline is not None and time.monotonic() >= deadline:
         return [cut_by_chain(outcome) for outcome in outcomes]
     return outcomes
 
 
-def _route(interceptors: Iterable[Interceptor], event: str, phase: str) -> Route:
-    hooked = tuple(i for i in interceptors if i.descriptor.matches(event, phase))
+def _run_together(
+    hooked: Sequence[Interceptor],
+    invocation: Invocation,
+    shared: Activation,
+    deadline: float | None,
+) -> list[Outcome]:
+    """What several validators say; those that find something run again, enforcing ones first."""
+    glances = Budget(GLANCE_STEPS, math.inf if deadline is None else deadline)
+    glanced = [
+        one.glance(shared, glances) if isinstance(one, Validator) else None for one in hooked
+    ]
+    told: dict[int, Outcome] = {
+        index: outcome for index, outcome in enumerate(glanced) if outcome is not None
+    }
+    for mode in () if len(told) == len(hooked) else Mode:
+        ends = end_for(mode, deadline)
+        for index, one in enumerate(hooked):
+            if index not in told and one.descriptor.mode is mode:
+                told[index] = one.run(invocation, shared, ends)
+    return [told[index] for index in range(len(hooked))]
+
+
+def make_route(hooked: Sequence[Interceptor]) -> Route:
+    """The route through interceptors that are hooked to one event and phase."""
     return Route(ordered(hooked, Kind.VALIDATION), ordered(hooked, Kind.MUTATION))
+
+
+def _route(interceptors: Iterable[Interceptor], event: str, phase: str) -> Route:
+    return make_route([i for i in interceptors if i.descriptor.matches(event, phase)])
 
 
 def unmatched(event: str, phase: str) -> str:
@@ -258,4 +285,5 @@ def dated(invocation: Invocation, now: datetime) -> Invocation:
         invocation.direction,
         invocation.timeout,
         now,
+        invocation.bare,
     )

@@ -138,3 +138,11 @@ def launch() -> type[Process]:
 def serve() -> type[Running]:
     """Starts `policyd serve` with arguments; whoever does also ends it."""
     return Running
+
+
+@pytest.fixture(scope="module")
+def served(directory: Path, serve: type[Running]) -> Iterator[Running]:
+    """One server of *directory* over HTTP for all tests of a module; it must end with 0."""
+    running = serve([str(directory), "--http", "127.0.0.1:0"])
+    yield running
+    assert running.stop() == 0

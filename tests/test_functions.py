@@ -343,7 +343,7 @@ def test_whatever_a_function_does_to_what_it_is_given_its_caller_keeps_what_it_h
     assert not isinstance(outcome, Failure)
     assert outcome.failure is None
     # of the configs it is given its own
-    assert seen == [replace(before, config={"f": {"list": []}})]
+    assert seen == [replace(before, config={"f": {"list": []}}, bare=True)]
     assert given == before
 
 

@@ -10,9 +10,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from policyd.errors import Cause
 from policyd.expr.shape import Shape
 from policyd.interceptor import Interceptor
-from policyd.model import Descriptor, Invocation, Outcome
+from policyd.model import Descriptor, Failure, Invocation, Outcome, Phase
 
 Ask = Callable[[Invocation, float | None], Awaitable[Outcome]]
 """What an interceptor says of a bare payload, within so many seconds."""
@@ -55,3 +56,11 @@ class Host(Protocol):
     async def aclose(self) -> None:
         """Let go of what was opened for this host."""
         ...
+
+
+def failed(
+    descriptor: Descriptor, invocation: Invocation, reason: str, cause: Cause = Cause.ERROR
+) -> Failure:
+    """An interceptor that could not say anything of *invocation*."""
+    phase = Phase(invocation.phase)
+    return Failure(descriptor.name, descriptor.kind, phase, cause, reason)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from operator import is_
 
-from policyd.chain.entry import Entry, Hooked
-from policyd.errors import Cause
+from policyd import snapshot
+from policyd.chain.entry import Entry, Hooked, failed
 from policyd.execution import ordered
 from policyd.interceptor import Interceptor
-from policyd.model import Descriptor, Failure, Invocation, Kind, Outcome, Phase
+from policyd.model import Descriptor, Invocation, Kind, Outcome
 
 Listed = Sequence[tuple[Hooked, ...]]
 """The entries of each host."""
@@ -21,12 +21,12 @@ Listed = Sequence[tuple[Hooked, ...]]
 class Route:
     """Validators as listed, mutators as they run.
 
-    waits: true when one of them is not compiled here.
+    here: the same where all are compiled here, so that nobody has to be waited for.
     """
 
     validators: tuple[Hooked, ...]
     mutators: tuple[Hooked, ...]
-    waits: bool
+    here: snapshot.Route | None
 
     @property
     def empty(self) -> bool:
@@ -76,8 +76,9 @@ class Routes:
             if one.descriptor.matches(event, phase)
             and (names is None or one.descriptor.name in names)
         ]
-        waits = any(not isinstance(one, Interceptor) for one in hooked)
-        return Route(ordered(hooked, Kind.VALIDATION), ordered(hooked, Kind.MUTATION), waits)
+        compiled = [one for one in hooked if isinstance(one, Interceptor)]
+        here = snapshot.make_route(compiled) if len(compiled) == len(hooked) else None
+        return Route(ordered(hooked, Kind.VALIDATION), ordered(hooked, Kind.MUTATION), here)
 
 
 MAX_EVENT = 128
@@ -107,5 +108,4 @@ def _fitting(hooked: Hooked, protocol: str | None) -> Hooked:
 async def _unfit(
     descriptor: Descriptor, reason: str, invocation: Invocation, timeout: float | None
 ) -> Outcome:
-    phase = Phase(invocation.phase)
-    return Failure(descriptor.name, descriptor.kind, phase, Cause.ERROR, reason)
+    return failed(descriptor, invocation, reason)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-import traceback
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,12 +16,12 @@ from typing import Any
 
 from anyio import create_task_group, move_on_after, to_thread
 
-from policyd.activation import Activation, activate
-from policyd.chain.entry import Hooked
+from policyd.activation import activate
+from policyd.chain.entry import Entry, Hooked, failed
 from policyd.chain.route import Route
-from policyd.envelope import unwrap
-from policyd.errors import Cause, InvocationError
-from policyd.execution import ChainRun, Verdict, cut_by_chain, direction_of, run_chain
+from policyd.errors import Cause, InvocationError, frames_of
+from policyd.execution import Verdict, cut_by_chain, direction_of, end_for, run_chain
+from policyd.functions import is_cancelled
 from policyd.interceptor import Interceptor
 from policyd.model import (
     Descriptor,
@@ -31,18 +31,11 @@ from policyd.model import (
     Mode,
     MutationResult,
     Outcome,
-    Phase,
     ValidationResult,
+    reason_of,
 )
-from policyd.snapshot import (
-    INVALID_PARAMS,
-    activation_of,
-    check_config,
-    dated,
-    rewrapped_verdict,
-    run_here,
-)
-from policyd.wire import check_payload
+from policyd.snapshot import check_config, dated, rewrapped_verdict, run_route
+from policyd.wire import INVALID_PARAMS, check_payload
 
 Proceed = Callable[[Invocation], Awaitable[Outcome]]
 """Ask the interceptor about this invocation."""
@@ -57,6 +50,15 @@ TICK = 0.001
 so shortly before the chain does was ended by the chain's limit."""
 
 logger = logging.getLogger(__name__)
+
+
+def log_failures(verdict: Verdict) -> None:
+    """Log why interceptors could not be evaluated, those that fail open or audit included."""
+    for outcome in verdict.outcomes:
+        reason = reason_of(outcome)
+        if reason is not None:
+            # a name may come from another server, and hold a line break
+            logger.warning("interceptor %r failed: %s", outcome.interceptor, reason)
 
 
 def stamped(invocation: Invocation, *, travels: bool) -> Invocation:
@@ -92,50 +94,51 @@ class Run:
         has to be waited for also for a context or config that is not JSON.
         """
         invocation = self.invocation
-        if route.waits:
+        if route.here is None:
             check_payload(dict(invocation.context), "context")
         if invocation.config:
             for hooked in (*route.validators, *route.mutators):
                 name = hooked.descriptor.name
                 check_config(name, hooked.config_shape, invocation)
-                if route.waits:
+                if route.here is None:
                     _check_sent(name, invocation)
-        envelope = unwrap(invocation.event, invocation.phase, invocation.payload)
-        chain: ChainRun[Any] = run_chain(
+        if route.here is not None and not self.large and self.around is None:
+            return run_route(route.here, invocation, self.deadline)
+        envelope = invocation.envelope
+        chain = run_chain(
             route.validators, route.mutators, direction_of(invocation), envelope.payload
         )
-        shared: Activation | None = None
-        local = not (route.waits or self.large or self.around is not None)
         try:
             batch, payload = next(chain)
             while True:
-                if local:
-                    shared = activation_of(payload, invocation, shared)
-                    outcomes = run_here(batch, invocation, shared, self.deadline)
-                else:
-                    outcomes = await self._everywhere(batch, payload)
-                batch, payload = chain.send(outcomes)
+                batch, payload = chain.send(await self._everywhere(batch, payload))
         except StopIteration as stop:
             verdict: Verdict = stop.value
         return rewrapped_verdict(verdict, invocation, envelope)
 
     async def _everywhere(self, batch: Sequence[Hooked], payload: Any) -> list[Outcome]:
         """Ask all of *batch* at once; what is not there when time is up has failed."""
-        invocation = replace(self.invocation, payload=payload)
+        invocation = replace(self.invocation, payload=payload, bare=True)
         outcomes: list[Outcome | None] = [None] * len(batch)
         left = self._left()
         if left == 0.0:
             return [_late(hooked.descriptor, invocation) for hooked in batch]
 
+        ends = {mode: end_for(mode, self.deadline) for mode in Mode}
+
         async def one(index: int) -> None:
-            outcomes[index] = await self._one(batch[index], invocation)
+            hooked = batch[index]
+            outcomes[index] = await self._one(hooked, invocation, ends[hooked.descriptor.mode])
+
+        # those that count come first: what is compiled here waits for nobody
+        by_mode = sorted(range(len(batch)), key=lambda i: batch[i].descriptor.mode is Mode.AUDIT)
 
         with move_on_after(left):
             if len(batch) == 1:
                 await one(0)
             else:
                 async with create_task_group() as group:
-                    for index in range(len(batch)):
+                    for index in by_mode:
                         group.start_soon(one, index)
         late = self.deadline is not None and time.monotonic() >= self.deadline - TICK
         told = [
@@ -144,49 +147,43 @@ class Run:
         ]
         return [cut_by_chain(outcome) for outcome in told] if late else told
 
-    async def _one(self, hooked: Hooked, invocation: Invocation) -> Outcome:
-        ask: Proceed = partial(self._asked, hooked)
+    async def _one(self, hooked: Hooked, invocation: Invocation, ends: float | None) -> Outcome:
         if isinstance(hooked, Interceptor):
-            ask = partial(self._compiled, hooked)
+            ask: Proceed = partial(self._compiled, hooked, ends)
+        else:
+            ask = partial(_asked, hooked, ends)
         if self.around is None:
             return await ask(invocation)
         try:
             outcome = await self.around(hooked.descriptor, invocation, ask)
+        except CancelledError:
+            if is_cancelled():
+                raise
+            return failed(hooked.descriptor, invocation, "the hook around it was cancelled")
         except Exception as error:
             # the border to foreign code, whose text may quote the payload
-            frames = "".join(traceback.format_tb(error.__traceback__))
-            logger.warning("the hook around raised %s:\n%s", type(error).__name__, frames)
-            return _failed(hooked.descriptor, invocation, "the hook around it failed")
+            name = type(error).__name__
+            logger.warning("the hook around raised %s:\n%s", name, frames_of(error))
+            return failed(hooked.descriptor, invocation, "the hook around it failed")
         if isinstance(outcome, (Failure, _RESULTS[hooked.descriptor.kind])):
             return outcome
-        return _failed(hooked.descriptor, invocation, "the hook around it gave no outcome")
+        return failed(hooked.descriptor, invocation, "the hook around it gave no outcome")
 
-    async def _asked(self, hooked: Any, invocation: Invocation) -> Outcome:
-        ends = self._ends(hooked.descriptor)
-        left = None if ends is None else max(0.0, ends - time.monotonic())
-        outcome: Outcome = await hooked.ask(invocation, left)
-        return outcome
-
-    async def _compiled(self, interceptor: Interceptor, invocation: Invocation) -> Outcome:
+    async def _compiled(
+        self, interceptor: Interceptor, ends: float | None, invocation: Invocation
+    ) -> Outcome:
         shared = activate(invocation, invocation.payload)
-        ends = self._ends(interceptor.descriptor)
         run = partial(interceptor.run, invocation, shared, ends)
         return await to_thread.run_sync(run, abandon_on_cancel=True) if self.large else run()
-
-    def _ends(self, descriptor: Descriptor) -> float | None:
-        """The monotonic time at which one interceptor has to be done, or None.
-
-        An auditing one gets half of what is left: it must not use up the time of those that
-        count, or it would stop the message after all.
-        """
-        left = self._left()
-        if left is None or descriptor.mode is not Mode.AUDIT:
-            return self.deadline
-        return time.monotonic() + left / 2
 
     def _left(self) -> float | None:
         """Seconds until the chain ends."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+async def _asked(entry: Entry, ends: float | None, invocation: Invocation) -> Outcome:
+    left = None if ends is None else max(0.0, ends - time.monotonic())
+    return await entry.ask(invocation, left)
 
 
 def _check_sent(name: str, invocation: Invocation) -> None:
@@ -199,11 +196,4 @@ def _check_sent(name: str, invocation: Invocation) -> None:
 
 
 def _late(descriptor: Descriptor, invocation: Invocation) -> Failure:
-    return _failed(descriptor, invocation, "the chain ran out of time", Cause.CHAIN_DEADLINE)
-
-
-def _failed(
-    descriptor: Descriptor, invocation: Invocation, reason: str, cause: Cause = Cause.ERROR
-) -> Failure:
-    phase = Phase(invocation.phase)
-    return Failure(descriptor.name, descriptor.kind, phase, cause, reason)
+    return failed(descriptor, invocation, "the chain ran out of time", Cause.CHAIN_DEADLINE)

@@ -12,6 +12,9 @@ from typing import Any
 
 SchemaPath = tuple[str | int, ...]
 
+MAX_REFERENCES = 200
+"""References of one schema: what follows them is quadratic in their number."""
+
 _SAME_VALUE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 
 
@@ -23,6 +26,12 @@ def endless(schema: Any) -> SchemaPath | None:
         if found is not None:
             return found
     return None
+
+
+def references(schema: Any) -> int:
+    """How many references a schema has."""
+    found = (_at(schema, path) for path in _subschemas(schema, ()))
+    return sum("$ref" in each or "$dynamicRef" in each for each in found)
 
 
 def branching(schema: Any) -> int:

@@ -15,7 +15,7 @@ import jsonschema_rs
 
 from policyd.diagnostics import did_you_mean
 from policyd.errors import EvaluationError
-from policyd.expr.recursion import SchemaPath, branching, endless
+from policyd.expr.recursion import MAX_REFERENCES, SchemaPath, branching, endless, references
 from policyd.expression import Flaw
 from policyd.pattern import compile_pattern
 
@@ -27,6 +27,9 @@ MAX_COST = 1_000_000
 
 Measured: two branches of `oneOf` cost 2.5 times as much for each level of the value.
 """
+
+MAX_SCHEMA_DEPTH = 100
+"""Nesting of a schema: what looks through it recurses."""
 
 MAX_BREACHES = 20
 """How many places of one payload are told."""
@@ -179,12 +182,18 @@ class Shape:
 
 def check_depth(value: Any, limit: int) -> None:
     """Raise EvaluationError where *value* is nested deeper than *limit*."""
+    if too_deep(value, limit):
+        raise EvaluationError("the payload is nested too deep")
+
+
+def too_deep(value: Any, limit: int) -> bool:
+    """True where *value* is nested deeper than *limit*."""
     level = [value]
     for _ in range(limit):
         level = [child for parent in level for child in _children(parent)]
         if not level:
-            return
-    raise EvaluationError("the payload is nested too deep")
+            return False
+    return True
 
 
 def _count(value: Any) -> int:
@@ -211,9 +220,13 @@ def _children(value: Any) -> Iterator[Any]:
 
 def compile_shape(schema: dict[str, Any] | bool) -> Shape | tuple[SchemaFlaw, ...]:
     """Compile a JSON Schema (2020-12), or say what is wrong in it."""
+    if too_deep(schema, MAX_SCHEMA_DEPTH):
+        return (SchemaFlaw(f"the schema nests deeper than {MAX_SCHEMA_DEPTH} levels", ()),)
     flaws = tuple(_flaws(schema, ()))
     if flaws:
         return flaws
+    if references(schema) > MAX_REFERENCES:
+        return (SchemaFlaw(f"the schema has more than {MAX_REFERENCES} references", ()),)
     loop = endless(schema)
     if loop is not None:
         text = "the schema refers to itself for the same value, so it says nothing"
@@ -228,6 +241,9 @@ def compile_shape(schema: dict[str, Any] | bool) -> Shape | tuple[SchemaFlaw, ..
         return Shape(validator, branching(schema))
     except jsonschema_rs.ValidationError as error:
         return (_library_flaw(tuple(error.instance_path), error.instance, error.message),)
+    except ValueError:
+        # what the library cannot even take in, such as a lone surrogate
+        return (SchemaFlaw("this is no JSON Schema", ()),)
 
 
 def _library_flaw(path: SchemaPath, value: Any, message: str) -> SchemaFlaw:
@@ -289,12 +305,19 @@ def _keyword_flaws(schema: Mapping[str, Any], path: SchemaPath) -> Iterator[Sche
         yield SchemaFlaw(
             "policyd reads JSON Schema 2020-12", (*path, "$schema"), f"write `{DIALECT}`"
         )
+    yield from _required_flaws(schema, path)
+
+
+def _required_flaws(schema: Mapping[str, Any], path: SchemaPath) -> Iterator[SchemaFlaw]:
+    if isinstance(schema.get("required"), bool):
+        text = "`required` is a list of members, beside `properties`"
+        yield SchemaFlaw(text, (*path, "required"), "write `required: [NAME]`", True)
     wanted = _as_list(schema.get("required"))
     known = schema.get("properties")
     closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
     if closed and isinstance(known, Mapping):
         for index, name in enumerate(wanted):
-            if name not in known:
+            if isinstance(name, str) and name not in known:
                 text = f"`{name}` is required and not allowed at once, so no value can be valid"
                 yield SchemaFlaw(text, (*path, "required", index), did_you_mean(str(name), known))
 

@@ -4,9 +4,8 @@
 
 is all that a server's author writes.  Every request and result runs through the chain, in both
 directions and in both protocol eras: handshake (2025-11-25 and older) and 2026-07-28, where
-a server's own requests ride in results.  Notifications that carry a server's data
-(`notifications/message`, `notifications/progress`) run through it too; one that may not go on
-is dropped, never answered.
+a server's own requests ride in results.  Notifications run through it too; one that may not go
+on is dropped, never answered.
 
 JSON-RPC errors do not: neither the one that a handler raises on purpose, nor what rides in its
 data (the URLs of a -32042 "URL elicitation required").  Exceptions of any other kind are told

@@ -6,7 +6,8 @@ authenticated one; all else is as the peer says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from mcp.client.session import ClientSession
@@ -19,6 +20,30 @@ ServerContext = Callable[[Context], Mapping[str, Any]]
 
 ClientContext = Callable[[ClientSession], Mapping[str, Any]]
 """From a client's session to the same."""
+
+
+class ContextError(Exception):
+    """A function that says who asks did not.  The text is safe for a log."""
+
+
+def check_context(function: object) -> None:
+    """Raises TypeError for what cannot be asked who asks; None stands for the default."""
+    if function is None:
+        return
+    if not callable(function):
+        raise TypeError("`context` is a function that gives a dictionary of who asks")
+    if any(map(inspect.iscoroutinefunction, (function, type(function).__call__))):
+        raise TypeError("the `context` function must not be async: nobody waits for it")
+
+
+def asked(function: Callable[[], Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Who asks.  Raises ContextError for an answer that is no mapping, and what the call does."""
+    found: object = function()
+    if isinstance(found, Mapping):
+        return found
+    if isinstance(found, Coroutine):
+        found.close()
+    raise ContextError("the `context` function gave no dictionary of who asks")
 
 
 def server_context(context: Context) -> dict[str, Any]:

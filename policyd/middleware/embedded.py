@@ -1,4 +1,4 @@
-"""Messages inside messages, and the members of a message that are the protocol's own.
+"""Messages inside messages.
 
 Since protocol 2026-07-28 a server sends its requests (elicitation, sampling, roots) inside an
 interim result, and the client its answers inside the params of the retry ("Multi round-trip
@@ -7,14 +7,19 @@ requests").  Knows these shapes only; pure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 REQUESTS = "inputRequests"
 RESPONSES = "inputResponses"
 
-_INTERIM = frozenset({"resultType", REQUESTS, "requestState", "_meta"})
-_REQUEST = frozenset({"method", "params"})
+MAX_INPUTS = 64
+"""Messages that one message may hold."""
+
+_KEY = re.compile(r"[!-~]{1,256}")
+"""A key is the server's name for what it asks; the Python SDK makes it of a module's and a
+function's name."""
 
 _KINDS: Mapping[str, frozenset[str]] = {
     "elicitation/create": frozenset({"action"}),
@@ -23,21 +28,35 @@ _KINDS: Mapping[str, frozenset[str]] = {
 }
 """Which members an answer to a method must have, by the MCP schema."""
 
-_PROTOCOL_META = "io.modelcontextprotocol/"
-
 
 class UnreadableError(Exception):
-    """A message inside a message whose kind cannot be told.  The text is safe for a peer."""
+    """A message inside a message that cannot be told apart.  The text is safe for a peer."""
 
 
-def inputs_of(message: Mapping[str, Any], member: str) -> Mapping[str, Any]:
+def inputs_of(message: Mapping[str, Any], member: str) -> Mapping[str, dict[str, Any]]:
     """The messages in *member* of a message, by key.  Raises UnreadableError."""
     found = message.get(member)
     if found is None:
         return {}
     if not isinstance(found, Mapping) or not all(isinstance(v, dict) for v in found.values()):
         raise UnreadableError(f"`{member}` is not an object of objects")
+    if len(found) > MAX_INPUTS:
+        raise UnreadableError(f"`{member}` has more than {MAX_INPUTS} entries")
+    if not all(_KEY.fullmatch(key) for key in found):
+        raise UnreadableError(f"`{member}` has a key that is too long, or no plain ASCII")
     return found
+
+
+def check_interim(result: Mapping[str, Any]) -> None:
+    """Raises UnreadableError for an interim result that asks for nothing.
+
+    "At least one of `inputRequests` or `requestState` MUST be present" (MCP 2026-07-28).
+    """
+    state = result.get("requestState")
+    if not isinstance(state, str | None):
+        raise UnreadableError("`requestState` is not a string")
+    if state is None and not result.get(REQUESTS):
+        raise UnreadableError("an interim result has neither input requests nor a request state")
 
 
 def read_request(entry: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -58,37 +77,3 @@ def method_answered(entry: Mapping[str, Any]) -> str:
     if len(fitting) != 1:
         raise UnreadableError("what an input response answers cannot be told from its members")
     return fitting[0]
-
-
-def is_interim(result: Mapping[str, Any]) -> bool:
-    """True when a result holds requests for input and nothing else that could be content."""
-    return (
-        result.get("resultType") == "input_required"
-        and result.keys() <= _INTERIM
-        and all(entry.keys() <= _REQUEST for entry in inputs_of(result, REQUESTS).values())
-    )
-
-
-def keep_stamps(old: Mapping[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """The changed message *new* with what the protocol itself has put into *old*.
-
-    Those are `resultType`, and of `_meta` the `progressToken` and the keys of MCP
-    (`serverInfo` of a result; version, client and capabilities of a request).
-    """
-    if "resultType" in old and new.get("resultType") != old["resultType"]:
-        new = {**new, "resultType": old["resultType"]}
-    stamps = _stamps(old.get("_meta"))
-    meta = new.get("_meta")
-    if not isinstance(meta, dict):
-        return {**new, "_meta": stamps} if stamps else new
-    return new if stamps.items() <= meta.items() else {**new, "_meta": {**meta, **stamps}}
-
-
-def _stamps(meta: Any) -> dict[str, Any]:
-    if not isinstance(meta, Mapping):
-        return {}
-    return {
-        key: value
-        for key, value in meta.items()
-        if key == "progressToken" or key.startswith(_PROTOCOL_META)
-    }

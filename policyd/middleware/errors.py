@@ -14,19 +14,25 @@ No error holds a part of a payload or the text of an exception.
 from __future__ import annotations
 
 import logging
-import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from mcp.shared.exceptions import MCPError
+from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 
 from policyd.errors import Cause, InvocationError
 from policyd.execution import Decision, Status
+from policyd.middleware.context import ContextError
+from policyd.middleware.log import log_crash
 from policyd.model import Failure, Phase, Severity, ValidationResult
-from policyd.wire import Dialect, failure_to_error, outcome_to_json
-
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
-"""JSON-RPC 2.0 section 5.1."""
+from policyd.wire import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    Dialect,
+    failure_to_error,
+    outcome_to_json,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +52,8 @@ def abort_error(decision: Decision) -> MCPError:
 
 def crash_error(error: Exception, phase: Phase) -> MCPError:
     """What is told when a chain could not even be run; the log has where it failed."""
-    if isinstance(error, InvocationError):
-        # a payload that is no JSON, or a config that breaks a configSchema: its text is ours
+    if isinstance(error, InvocationError | ContextError):
+        # a payload that is no JSON, or a config that breaks a configSchema: the text is ours
         logger.error("the chain could not be run: %s", error)
     else:
         log_crash("the chain", error)
@@ -68,28 +74,21 @@ def mutation_error(decision: Decision, reason: str) -> MCPError:
     return MCPError(INTERNAL_ERROR, "Interceptor mutation failed", data)
 
 
-def handler_error(error: Exception) -> MCPError:
-    """What is told when a handler crashed.
+@contextmanager
+def handlers_border() -> Iterator[None]:
+    """Around a handler or callback: what it raises is told as the SDK tells it, or not at all.
 
-    No chain has judged its text, which the SDK would send to peers of the handshake era.
+    The SDK has words of its own for some errors; of all others no chain has judged the text,
+    which it would send to peers of the handshake era.
     """
-    log_crash("a handler", error)
-    return MCPError(INTERNAL_ERROR, "Internal server error")
-
-
-def log_failures(decision: Decision) -> None:
-    """Log why interceptors could not be evaluated, those that fail open or audit included."""
-    for outcome in decision.outcomes:
-        reason = outcome.reason if isinstance(outcome, Failure) else outcome.failure
-        if reason is not None:
-            # a name may come from another server, and hold a line break
-            logger.warning("interceptor %r failed: %s", outcome.interceptor, reason)
-
-
-def log_crash(what: str, error: Exception) -> None:
-    """Log where *error* was raised; its text may quote a payload."""
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("%s raised %s:\n%s", what, type(error).__name__, frames)
+    try:
+        yield
+    except Exception as error:
+        # the border to the handlers
+        if handler_exception_to_error_data(error) is not None:
+            raise
+        log_crash("a handler", error)
+        raise MCPError(INTERNAL_ERROR, "Internal server error") from error
 
 
 def _failure(failure: Failure, decision: Decision) -> MCPError:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mcp.shared.dispatcher import CallOptions, Outbound
+from mcp.shared.dispatcher import CallOptions, Outbound, ProgressFnT
 
-from policyd.middleware.exchange import NOTIFIED, SKIPPED, Exchange
+from policyd.middleware.exchange import SKIPPED, Exchange
 from policyd.model import Direction
 
 
@@ -49,6 +49,9 @@ class GovernedOutbound:
         given = as_object(params)
         judged = await exchange.params(method, given, Direction.SENDING)
         sent = params if judged is given else judged
+        on_progress = (opts or {}).get("on_progress")
+        if on_progress is not None:
+            opts = {**(opts or {}), "on_progress": _watched(exchange, on_progress)}
         answer = await self._inner.send_raw_request(method, sent, opts)
         return await exchange.result(method, answer, Direction.RECEIVING)
 
@@ -56,13 +59,12 @@ class GovernedOutbound:
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> None:
         """Send a notification; one that may not go is dropped."""
-        if method in NOTIFIED:
-            params = await self._exchange().notification(
-                method, as_object(params), Direction.SENDING
-            )
-            if params is None:
-                return
-        await self._inner.notify(method, params, opts)
+        if method in SKIPPED:
+            return await self._inner.notify(method, params, opts)
+        given = as_object(params)
+        judged = await self._exchange().notification(method, given, Direction.SENDING)
+        if judged is not None:
+            await self._inner.notify(method, params if judged is given else judged, opts)
 
     async def progress(
         self, progress: float, total: float | None = None, message: str | None = None
@@ -73,6 +75,18 @@ class GovernedOutbound:
         )
         if judged is not None:
             await self._inner.progress(*judged)  # type: ignore[attr-defined]
+
+
+def _watched(exchange: Exchange, on_progress: ProgressFnT) -> ProgressFnT:
+    """A callback for the client's progress that is told what may arrive."""
+
+    async def watched(progress: float, total: float | None, message: str | None) -> None:
+        report = (progress, total, message)
+        judged = await judged_progress(exchange, Direction.RECEIVING, report)
+        if judged is not None:
+            await on_progress(*judged)
+
+    return watched
 
 
 Progress = tuple[float, float | None, str | None]

@@ -13,8 +13,11 @@ from typing import Any
 
 from mcp import Client
 from mcp.client.session import ClientSession
+from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.shared.dispatcher import DispatchContext, Dispatcher, Outbound
+from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 Context = ServerRequestContext[Any, Any]
 
@@ -42,6 +45,25 @@ def set_connection_channel(context: Context, channel: Outbound) -> None:
 def session_id(context: Context) -> str | None:
     """The transport's own id of the session; pipes and stateless HTTP have none."""
     return context.session._connection.session_id
+
+
+def identify(context: Context, meta: Any) -> None:
+    """Let the session know its client by *meta*, that of changed params.
+
+    In the 2026-07-28 era each request has a connection of its own, made from what its `_meta`
+    says; an earlier one lasts, and was opened by a handshake.
+    """
+    if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        return
+    known = meta if isinstance(meta, Mapping) else {}
+    connection = context.session._connection
+    made = Connection.from_envelope(
+        context.protocol_version,
+        known.get(CLIENT_INFO_META_KEY),
+        known.get(CLIENT_CAPABILITIES_META_KEY),
+    )
+    connection.client_params = made.client_params
+    connection.client_capabilities = made.client_capabilities
 
 
 def is_entered(client: Client | ClientSession) -> bool:

@@ -12,10 +12,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from mcp import Client
+from mcp.client.session import ClientSession
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
 from mcp.server.mcpserver import MCPServer
-from mcp.shared.jsonrpc_dispatcher import handler_exception_to_error_data
 from mcp_types import ErrorData, RequestParams, RequestParamsMeta
 from pydantic import BaseModel, ValidationError
 
@@ -23,8 +24,8 @@ from policyd.chain import Chain
 from policyd.engine import Engine
 from policyd.middleware import sdk
 from policyd.middleware.chains import as_chain
-from policyd.middleware.context import ServerContext, server_context
-from policyd.middleware.errors import handler_error
+from policyd.middleware.context import ServerContext, check_context, server_context
+from policyd.middleware.errors import handlers_border
 from policyd.middleware.exchange import SKIPPED, Exchange
 from policyd.middleware.outbound import GovernedOutbound, as_object
 from policyd.model import Direction
@@ -49,8 +50,20 @@ def install_server(
     passes on unjudged; any other exception becomes `-32603 Internal server error`.
 
     Installed twice, both chains run, the first one outermost.
+
+    Raises TypeError for a server, a chain or a context that is none.
     """
+    _check_server(server)
+    check_context(context)
     server.middleware.append(_Middleware(as_chain(chain), context or server_context))
+
+
+def _check_server(server: object) -> None:
+    """Raises TypeError for what is no server of the SDK."""
+    if isinstance(server, Client | ClientSession):
+        raise TypeError("`install_server` takes a server: for a client there is `install_client`")
+    if not isinstance(server, Server | MCPServer):
+        raise TypeError("`install_server` takes an `MCPServer` or `Server` of the MCP SDK first")
 
 
 class _Middleware:
@@ -65,28 +78,22 @@ class _Middleware:
     async def __call__(self, ctx: sdk.Context, call_next: CallNext) -> HandlerResult:
         exchange = Exchange(self._chain, partial(self._context, ctx), ctx.protocol_version)
         self._wrap_channels(ctx, exchange)
-        if ctx.request_id is None or ctx.method in SKIPPED:
+        if ctx.method in SKIPPED:
             return await self._within(exchange, ctx, call_next)
         given = as_object(ctx.params)
+        if ctx.request_id is None:
+            notice = await exchange.notification(ctx.method, given, Direction.RECEIVING)
+            if notice is None:
+                return None
+            return await self._within(exchange, _changed(ctx, given, notice), call_next)
         params = await exchange.params(ctx.method, given, Direction.RECEIVING)
-        if params is not given:
-            ctx = replace(ctx, params=params, meta=_meta(params))
-        answer = await self._answer(exchange, ctx, call_next)
+        ctx = _changed(ctx, given, params)
+        with handlers_border():
+            answer = await self._within(exchange, ctx, call_next)
         result = _as_result(answer)
         if result is None:
             return answer
         return await exchange.result(ctx.method, result, Direction.SENDING)
-
-    async def _answer(
-        self, exchange: Exchange, context: sdk.Context, call_next: CallNext
-    ) -> HandlerResult:
-        try:
-            return await self._within(exchange, context, call_next)
-        except Exception as error:
-            # the border to the handlers: what the SDK tells of these errors is their own
-            if handler_exception_to_error_data(error) is not None:
-                raise
-            raise handler_error(error) from error
 
     async def _within(
         self, exchange: Exchange, context: sdk.Context, call_next: CallNext
@@ -108,6 +115,15 @@ class _Middleware:
     def _now(self) -> Exchange:
         exchange = self._current.get(None)
         return Exchange(self._chain, dict, None) if exchange is None else exchange
+
+
+def _changed(context: sdk.Context, old: dict[str, Any], new: dict[str, Any]) -> sdk.Context:
+    """What a handler is shown: nothing of the params that the chain has changed."""
+    if new is old:
+        return context
+    if context.request_id is not None:
+        sdk.identify(context, new.get("_meta"))
+    return replace(context, params=new, meta=_meta(new))
 
 
 def _as_result(answer: HandlerResult) -> dict[str, Any] | None:

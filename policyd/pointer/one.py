@@ -77,9 +77,9 @@ def parse_pointer(text: str) -> Pointer | PointerFlaw:
 
 
 def _as_pointer(text: str) -> str:
-    """What was probably meant by a path in another notation: `$.a.b`, `a.b` or `a/b`."""
-    path = text.removeprefix("$").lstrip(".")
-    return "/" + (path if "/" in path else path.replace(".", "/"))
+    """What was probably meant by a path in another notation: `$.a..b`, `a.b`, `#/a/b`."""
+    path = text.lstrip("#").removeprefix("$").lstrip("./")
+    return "/" + (path if "/" in path else path.replace("..", ".**.").replace(".", "/"))
 
 
 def format_pointer(tokens: Iterable[str | int]) -> str:

@@ -10,10 +10,13 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from policyd.ports.port import port_closed
+from policyd.ports.port import Unreachable, port_closed
 
 GRACE = 5.0
 """Seconds that calls which were given up have to end when a port is closed."""
+
+MAX_GIVEN_UP = 64
+"""Calls that were given up and have not ended; with more, a server takes nothing in any more."""
 
 T = TypeVar("T")
 
@@ -23,23 +26,30 @@ class Calls:
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[Any]] = set()
+        self._given_up: set[asyncio.Task[Any]] = set()
         self._closed = False
 
     async def run(self, work: Coroutine[Any, Any, T], timeout: float) -> T:
         """What *work* returns or raises.
 
-        Raises TimeoutError after *timeout* seconds and Unreachable when this is closed.
+        Raises TimeoutError after *timeout* seconds, and Unreachable when this is closed or
+        when MAX_GIVEN_UP calls that were given up still have not ended.
         """
         if self._closed:
             work.close()
             raise port_closed()
+        if len(self._given_up) >= MAX_GIVEN_UP:
+            work.close()
+            raise Unreachable("the server no longer takes in what it is sent")
         task = asyncio.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._settle)
         try:
             done, _ = await asyncio.wait((task,), timeout=timeout)
         finally:
-            task.cancel()
+            if not task.done():
+                task.cancel()
+                self._given_up.add(task)
         if not done:
             raise TimeoutError
         if task.cancelled():
@@ -56,6 +66,7 @@ class Calls:
 
     def _settle(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
+        self._given_up.discard(task)
         # nobody else asks for the error of a call that was given up, and asyncio would log it
         if not task.cancelled():
             task.exception()

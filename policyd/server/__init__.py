@@ -80,8 +80,16 @@ def add_interceptors(
     """Let an MCP server of the SDK host interceptors beside what it serves.
 
     source: policies, or functions; those registered later are served as well.
+
+    Raises TypeError for another source, and ValueError for a server that hosts some already.
     """
+    if not isinstance(source, (Engine, Interceptors)):
+        raise TypeError("what is hosted is an Engine, as `policyd.load` gives it, or Interceptors")
+    if not isinstance(server, (Server, MCPServer)):
+        raise TypeError("interceptors are added to a server of the MCP SDK")
     lowlevel = server._lowlevel_server if isinstance(server, MCPServer) else server
+    if lowlevel.get_request_handler("interceptors/list") is not None:
+        raise ValueError("the server hosts interceptors already")
     if isinstance(source, Engine):
         attach(lowlevel, Methods(source, dialect))
     else:

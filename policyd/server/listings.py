@@ -25,9 +25,19 @@ _PREFIXES = {
 }
 
 
-def catch_up_descriptors(generation: str) -> tuple[Descriptor, Descriptor]:
-    """The two interceptors that run what a list read in *generation* does not know yet."""
-    return (_catch_up(Kind.VALIDATION, generation), _catch_up(Kind.MUTATION, generation))
+def catch_up_descriptors(
+    generation: str, listed: Iterable[Descriptor]
+) -> tuple[Descriptor, Descriptor]:
+    """The two interceptors that run what a list read in *generation* does not know yet.
+
+    They fail open where all that is *listed* does: a server that is gone then stops nothing.
+    """
+    known = tuple(listed)
+    fail_open = bool(known) and all(one.fail_open for one in known)
+    return (
+        _catch_up(Kind.VALIDATION, generation, fail_open),
+        _catch_up(Kind.MUTATION, generation, fail_open),
+    )
 
 
 def parse_catch_up(name: str) -> tuple[Kind, str] | None:
@@ -88,11 +98,12 @@ def _stricter(now: Descriptor, then: Descriptor) -> bool:
     return enforced or (then.fail_open and not now.fail_open)
 
 
-def _catch_up(kind: Kind, generation: str) -> Descriptor:
+def _catch_up(kind: Kind, generation: str, fail_open: bool) -> Descriptor:
     return Descriptor(
         name=_PREFIXES[kind] + generation,
         kind=kind,
         events=(ANY_EVENT,),
         phases=(Phase.REQUEST, Phase.RESPONSE),
+        fail_open=fail_open,
         description="Runs the policies that were added after this list was read.",
     )

@@ -7,7 +7,6 @@ answered is an InvocationError, and nothing else ever leaves.
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from typing import Any
 from anyio import CapacityLimiter, to_thread
 
 from policyd.engine import INLINE_SIZE, Engine
-from policyd.errors import Cause, InvocationError
+from policyd.errors import Cause, InvocationError, frames_of
 from policyd.events import matches_event
 from policyd.execution import Verdict
 from policyd.interceptor import DEFAULT_TIMEOUT
@@ -30,11 +29,13 @@ from policyd.model import (
     Outcome,
     Phase,
     ValidationResult,
+    reason_of,
 )
 from policyd.server.listings import Listings, catch_up_descriptors, parse_catch_up
 from policyd.snapshot import Snapshot, dated
 from policyd.wire import (
     GENERATION,
+    INTERNAL_ERROR,
     RETIRED,
     Call,
     Dialect,
@@ -44,8 +45,6 @@ from policyd.wire import (
     outcome_to_json,
     supported_events,
 )
-
-INTERNAL_ERROR = -32603
 
 THREADS = 2
 """More would only queue for the interpreter lock and keep it from the event loop."""
@@ -84,7 +83,7 @@ class Methods:
         descriptors = snapshot.descriptors
         if self._dialect is Dialect.UNIVERSAL:
             self._listings.record(snapshot.generation, descriptors)
-            descriptors += catch_up_descriptors(snapshot.generation)
+            descriptors += catch_up_descriptors(snapshot.generation, descriptors)
         answer = listed(descriptors, event, self._dialect)
         if self._dialect is Dialect.UNIVERSAL:
             answer["_meta"] = {GENERATION: snapshot.generation}
@@ -135,6 +134,9 @@ class Methods:
             return None if kind_then is None else _retired(name, kind_then, invocation)
         kind, generation = catch_up
         hook = (invocation.event, str(invocation.phase))
+        if generation == snapshot.generation:
+            # listed perhaps by a process before this one, which served the same files
+            self._listings.record(generation, snapshot.descriptors)
         names = self._listings.unknown_to(generation, kind, snapshot.descriptors, hook)
         verdict = snapshot.invoke_many(kind, invocation, names)
         for outcome in verdict.outcomes:
@@ -174,7 +176,7 @@ def listed(
 
 def log_failure(outcome: Outcome) -> None:
     """Tell the log why an interceptor could not be evaluated, if it could not."""
-    reason = outcome.reason if isinstance(outcome, Failure) else outcome.failure
+    reason = reason_of(outcome)
     if reason is not None:
         logger.warning("`%s` could not be evaluated: %s", outcome.interceptor, reason)
 
@@ -188,8 +190,7 @@ async def _answer(method: Method, params: Params) -> dict[str, Any]:
     except Exception as error:
         # the border to the peer: no text of an exception may cross it, and none is logged
         # either, because it may quote the payload
-        frames = "".join(traceback.format_tb(error.__traceback__))
-        logger.error("a method crashed with %s:\n%s", type(error).__name__, frames)
+        logger.error("a method crashed with %s:\n%s", type(error).__name__, frames_of(error))
     name = (params or {}).get("name")
     data = {"interceptor": name[:128]} if isinstance(name, str) else {}
     data["reason"] = "internal error"

@@ -12,15 +12,24 @@ each shape was read in the Go, Python, C# and TypeScript sources of
 from policyd.wire.admission import MAX_DEPTH, check_payload
 from policyd.wire.answers import failure_from_error, outcome_from_json
 from policyd.wire.descriptors import descriptor_to_json, list_params_from_json, supported_events
-from policyd.wire.dialect import EXTENSION, Dialect
+from policyd.wire.dialect import (
+    EXTENSION,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    Dialect,
+)
 from policyd.wire.encoding import dump_json, parse_json
 from policyd.wire.invocations import MAX_TIMEOUT, Call, invocation_from_json
 from policyd.wire.listing import (
     GENERATION,
+    MAX_ENTRIES,
     Listing,
     WireError,
     descriptor_from_json,
+    is_protocol_version,
     listing_from_json,
+    page_from_json,
 )
 from policyd.wire.messages import MAX_MESSAGE_BYTES, Rejection, read_message, too_large
 from policyd.wire.requests import invocation_to_json
@@ -34,9 +43,13 @@ from policyd.wire.results import (
 __all__ = [
     "EXTENSION",
     "GENERATION",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
     "MAX_DEPTH",
+    "MAX_ENTRIES",
     "MAX_MESSAGE_BYTES",
     "MAX_TIMEOUT",
+    "METHOD_NOT_FOUND",
     "RETIRED",
     "Call",
     "Dialect",
@@ -52,10 +65,12 @@ __all__ = [
     "failure_to_error",
     "invocation_from_json",
     "invocation_to_json",
+    "is_protocol_version",
     "list_params_from_json",
     "listing_from_json",
     "outcome_from_json",
     "outcome_to_json",
+    "page_from_json",
     "parse_json",
     "read_message",
     "supported_events",

@@ -8,13 +8,14 @@ Go, Python, C# and TypeScript SDKs emit.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from policyd.errors import PolicydError
 from policyd.events import ANY_EVENT
-from policyd.model import Descriptor, Kind, Mode, Phase
+from policyd.model import PHASES, Descriptor, Kind, Mode, Phase
 
 MAX_ENTRIES = 10_000
 """Interceptors in one list."""
@@ -25,13 +26,11 @@ MAX_NAME_LENGTH = 1_024
 GENERATION = "policyd/generation"
 """The member of `_meta` in which policyd names the generation of its policies."""
 
-_INT32 = (-(2**31), 2**31 - 1)
+_BOUNDS = ("minProtocol", "maxProtocol")
 
-_PHASES = {
-    "request": (Phase.REQUEST,),
-    "response": (Phase.RESPONSE,),
-    "both": (Phase.REQUEST, Phase.RESPONSE),
-}
+_VERSION = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+_INT32 = (-(2**31), 2**31 - 1)
 
 _PHASED_EVENTS = {"*/request": (Phase.REQUEST,), "*/response": (Phase.RESPONSE,)}
 """Drafts B and C: every event, in one phase."""
@@ -64,12 +63,10 @@ class Listing:
     next_cursor: str | None = None
 
 
-def listing_from_json(result: Any) -> Listing:
-    """The list that *result* of `interceptors/list` holds.
+def page_from_json(result: Any) -> tuple[list[Any], str | None]:
+    """The entries on one page of `interceptors/list`, and the cursor of the next.
 
-    `interceptors: null` is an empty list: so Go spells it.  Raises WireError for the whole
-    list when one entry is malformed, when two have the same name (the Go server answers with
-    the first, every other SDK refuses), and beyond MAX_ENTRIES.
+    `interceptors: null` is an empty list: so Go spells it.  Raises WireError.
     """
     if not isinstance(result, dict) or "interceptors" not in result:
         raise WireError("the answer has no `interceptors`")
@@ -78,6 +75,17 @@ def listing_from_json(result: Any) -> Listing:
         raise WireError("`interceptors` must be a list")
     if len(entries) > MAX_ENTRIES:
         raise WireError(f"`interceptors` has more than {MAX_ENTRIES} entries")
+    return entries, _next_cursor(result)
+
+
+def listing_from_json(result: Any) -> Listing:
+    """The list that *result* of `interceptors/list` holds.
+
+    Raises WireError for the whole list when one entry is malformed, when two have the same
+    name (the Go server answers with the first, every other SDK refuses), and beyond
+    MAX_ENTRIES.
+    """
+    entries, next_cursor = page_from_json(result)
     found: dict[str, tuple[Descriptor, ...]] = {}
     for index, entry in enumerate(entries):
         descriptors = _read_entry(index, entry)
@@ -88,7 +96,7 @@ def listing_from_json(result: Any) -> Listing:
         descriptors=tuple(descriptor for group in found.values() for descriptor in group),
         skipped=tuple(name for name, group in found.items() if not group),
         generation=_generation(result),
-        next_cursor=_next_cursor(result),
+        next_cursor=next_cursor,
     )
 
 
@@ -172,13 +180,13 @@ def _events_by_phase(hooks: Sequence[Any]) -> dict[Phase, tuple[str, ...]]:
         if not isinstance(hook, dict):
             raise WireError("a hook must be an object")
         phase = hook.get("phase")
-        if not isinstance(phase, str) or phase not in _PHASES:
+        if not isinstance(phase, str) or phase not in PHASES:
             raise WireError("`phase` of a hook must be `request` or `response`")
         events = hook.get("events")
         if not isinstance(events, list) or not events:
             raise WireError("`events` of a hook must be a list that is not empty")
         for event in events:
-            pattern, phases = _event(event, _PHASES[phase])
+            pattern, phases = _event(event, PHASES[phase])
             for each in phases:
                 found[each][pattern] = None
     return {phase: tuple(events) for phase, events in found.items() if events}
@@ -225,7 +233,13 @@ def _groups(
 
 def _compat(value: Any) -> Mapping[str, str] | None:
     bounds = _object(value) or {}
-    return bounds if bounds and all(isinstance(v, str) for v in bounds.values()) else None
+    told = {key: bounds[key] for key in _BOUNDS if key in bounds}
+    return told if told and all(map(is_protocol_version, told.values())) else None
+
+
+def is_protocol_version(value: Any) -> bool:
+    """True for a version of MCP as `compat` names it: a date."""
+    return isinstance(value, str) and _VERSION.fullmatch(value) is not None
 
 
 def _object(value: Any) -> Mapping[str, Any] | None:

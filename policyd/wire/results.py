@@ -15,9 +15,9 @@ Two conventions of our own:
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Protocol
 
-from policyd.envelope import unwrap
 from policyd.errors import Cause, InvocationError
 from policyd.model import (
     Change,
@@ -72,7 +72,7 @@ def failure_to_error(failure: Failure, timeout: float | None = None) -> Invocati
     *timeout* is the limit in seconds that was passed; the time used stands in for it.
     """
     place = {"interceptor": failure.interceptor, "phase": failure.phase.value}
-    if failure.cause in (Cause.DEADLINE, Cause.CHAIN_DEADLINE):
+    if failure.cause.is_late:
         limit = failure.duration if timeout is None else timeout
         data = {**place, "timeoutMs": round(limit * 1000)}
         return InvocationError(TIMEOUT, "Interceptor execution timeout", data)
@@ -141,8 +141,7 @@ def _aborted_at(culprit: Outcome) -> dict[str, Any]:
     """Who stopped the chain and why; the type is `timeout` for a deadline."""
     kind: str = Kind.VALIDATION
     if isinstance(culprit, Failure):
-        late = culprit.cause in (Cause.DEADLINE, Cause.CHAIN_DEADLINE)
-        kind = "timeout" if late else culprit.kind
+        kind = "timeout" if culprit.cause.is_late else culprit.kind
         reason = _FAILURES[culprit.cause]
     else:
         findings = culprit.findings if isinstance(culprit, ValidationResult) else ()
@@ -179,7 +178,7 @@ def _validation(
             # recorded, never blocking: an invoker may look at any of the three members
             verdict = {"valid": True}
     if outcome.suggestions:
-        verdict["suggestions"] = [dict(suggestion) for suggestion in outcome.suggestions]
+        verdict["suggestions"] = [_suggestion(s, invocation) for s in outcome.suggestions]
     answer = {**_head(outcome, "validation"), **verdict, "info": info}
     if dialect is Dialect.UNIVERSAL:
         answer["validation"] = verdict
@@ -252,6 +251,12 @@ def _message(finding: Finding, invocation: Invocation) -> dict[str, Any]:
     return {"path": path, **message} if path else message
 
 
+def _suggestion(suggestion: Mapping[str, Any], invocation: Invocation) -> dict[str, Any]:
+    path = suggestion.get("path")
+    told = {"path": _told_path(path, invocation)} if isinstance(path, str) else {}
+    return {**suggestion, **told}
+
+
 def _text(finding: Finding) -> str:
     return finding.message if finding.hint is None else f"{finding.message} ({finding.hint})"
 
@@ -269,13 +274,15 @@ def _told_path(path: str, invocation: Invocation) -> str:
     if not path or path.startswith("/"):
         return _dotted(path, invocation)
     # another server was sent the bare payload, and told a dotted path into that
-    member = unwrap(invocation.event, invocation.phase, invocation.payload).member
-    return path if member is None else f"{member}.{path}"
+    member = invocation.envelope.member
+    if member is None:
+        return path
+    return f"{member}{path}" if path.startswith("[") else f"{member}.{path}"
 
 
 def _dotted(path: str, invocation: Invocation) -> str:
     """The JSON Pointer *path* into the bare payload as a path into what was received."""
-    envelope = unwrap(invocation.event, invocation.phase, invocation.payload)
+    envelope = invocation.envelope
     tokens = parse_pointer(path)
     value = envelope.payload
     parts = [envelope.member or ""]

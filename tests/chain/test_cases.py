@@ -16,7 +16,7 @@ from tests.chain.support import CALL, appends, engine, run
 SETTINGS = {
     "holds": "true",
     "broken": "false",
-    "unknown": "payload.nothing == 1",
+    "unknown": "args.nothing == 1",
 }
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from policyd.chain import Chain, OverrideError, Overrides
+from policyd.chain import Chain, OverrideError, Overrides, ServerError
 from policyd.errors import Cause
 from policyd.execution import Status
 from policyd.model import Failure, MutationResult, ValidationResult
-from policyd.wire import WireError
 from tests.chain.others import HOOKS, Others, marked, mutation, validation
 from tests.chain.support import run
 
@@ -153,7 +152,7 @@ TWICE: list[list[dict[str, Any]]] = [
 @pytest.mark.parametrize("listing", TWICE)
 def test_a_name_that_is_listed_twice_is_refused(listing: list[dict[str, Any]]) -> None:
     async def body(chain: Chain) -> None:
-        with pytest.raises(WireError, match="the name of an earlier entry"):
+        with pytest.raises(ServerError, match="the name of an earlier entry"):
             await chain.add_server(Others(listing).server)
         assert chain.descriptors == ()
 
@@ -176,7 +175,7 @@ def test_what_stands_on_the_second_page_runs_as_well() -> None:
     async def body(chain: Chain) -> None:
         await chain.add_server(paged.server)
         assert (await chain.execute("x", "request", PAYLOAD)).payload == {"trail": ["a", "b"]}
-        with pytest.raises(WireError, match="the name of an earlier entry"):
+        with pytest.raises(ServerError, match="the name of an earlier entry"):
             await chain.add_server(twice.server)
 
     run(body)

@@ -9,12 +9,11 @@ from typing import Any
 import anyio
 import pytest
 
-from policyd.chain import Chain, Overrides, Terms
+from policyd.chain import Chain, Overrides, ServerError, Terms
 from policyd.errors import Cause, InvocationError
 from policyd.execution import Status
 from policyd.functions import Interceptors
 from policyd.model import Invocation, MutationResult, Outcome, ValidationResult
-from policyd.ports import Unreachable
 from tests.chain.others import Others, crash, garbage, mutation, validation
 from tests.chain.support import HEAD, NO_RM, call, engine, run
 
@@ -187,8 +186,11 @@ def test_a_server_that_is_gone_fails_and_serves_again_once_it_is_back(
 
 def test_a_server_that_is_not_there_cannot_be_added() -> None:
     async def body(chain: Chain) -> None:
-        with pytest.raises(Unreachable):
+        with pytest.raises(ServerError) as caught:
             await chain.add_server("http://127.0.0.1:9/mcp")
+        assert str(caught.value) == (
+            "the interceptors of `http://127.0.0.1:9` cannot be listed: no connection to the server"
+        )
         assert chain.descriptors == ()
         assert (await chain.execute("x", "request", {})).outcomes == ()
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from policyd.chain import Chain
+from policyd.errors import InvocationError
 from policyd.execution import Status
 from policyd.functions import Interceptors
 from policyd.model import (
@@ -26,10 +27,9 @@ from tests.chain.support import CALL, NO_RM, call, engine, run, server
         ("tools/list", "request", None, ["all", "space"]),
         ("toolsx/list", "request", None, ["all"]),
         ("tools/call", "response", None, []),
-        ("tools/call", "request", ["space", "nobody"], ["space"]),
+        ("tools/call", "request", ["space", "space"], ["space"]),
         ("tools/call", "request", [], []),
         ("tools/call", "request", "space", ["space"]),
-        ("tools/call", "request", "all,space", []),
     ],
 )
 def test_event_phase_and_names_say_who_runs(
@@ -43,6 +43,24 @@ def test_event_phase_and_names_say_who_runs(
         chain.add_functions(interceptors)
         decision = await chain.execute(event, phase, CALL, names=names)
         assert [outcome.interceptor for outcome in decision.outcomes] == expected
+
+    run(body)
+
+
+@pytest.mark.parametrize("names", [["al"], "al", ("space", "al")])
+def test_a_name_that_nobody_has_is_refused_instead_of_asking_nobody(
+    names: Collection[str],
+) -> None:
+    interceptors = Interceptors()
+    for name in ("all", "space"):
+        interceptors.validator(name, events=["*"], phase="request")(lambda invocation: "no")
+
+    async def body(chain: Chain) -> None:
+        chain.add_functions(interceptors)
+        with pytest.raises(InvocationError) as caught:
+            await chain.execute("x", "request", {}, names=names)
+        reason = "no interceptor is called `al`; did you mean `all`?"
+        assert (caught.value.code, caught.value.data) == (-32602, {"reason": reason})
 
     run(body)
 
@@ -137,7 +155,6 @@ def test_an_interceptor_elsewhere_that_is_out_of_its_bounds_is_not_asked(
         ("tools/call", ("function", "remote"), ["remote", "function"]),
         ("tools/call", {"engine"}, ["engine"]),
         ("tools/call", [], []),
-        ("tools/call", ["nobody"], []),
     ],
 )
 def test_the_filter_is_the_same_for_every_kind_of_host(

@@ -16,7 +16,7 @@ from policyd.chain.run import TICK, Run
 from policyd.errors import Cause
 from policyd.execution import Decision, Status
 from policyd.functions import Interceptors
-from policyd.model import Descriptor, Failure, Invocation, Kind, Outcome, Phase
+from policyd.model import Descriptor, Failure, Invocation, Kind, Outcome, Phase, ValidationResult
 from tests.chain.others import Others, valid, validation
 from tests.chain.support import engine, run
 
@@ -54,6 +54,17 @@ validators:
       - id: r
         deny: payload.l.exists(a, payload.l.exists(b, payload.l.exists(c, a + b + c < 0)))
         message: m
+"""
+
+
+CHANGE = """
+  - name: deny
+    match: {events: [x], phase: request}
+    rules: [{id: r, deny: "size(payload.l) == 0", message: m}]
+mutators:
+  - name: change
+    match: {events: [x], phase: request}
+    patch: [{op: add, path: /changed, value: true}]
 """
 
 
@@ -249,6 +260,26 @@ def test_an_auditing_interceptor_does_not_use_up_the_time_of_those_that_count(ho
     run(body)
 
 
+def test_slow_audits_in_one_process_leave_time_for_what_counts() -> None:
+    slow = ENDLESS.format(mode="audit").replace("mode: audit", "mode: audit\n    timeout: 60s")
+    others = "".join(
+        slow.removeprefix("\nvalidators:").replace("name: v", f"name: v{n}") for n in "12"
+    )
+    policies = slow + others + CHANGE
+
+    async def body(chain: Chain) -> None:
+        chain.add_engine(engine(policies))
+        decision = await chain.execute("x", "request", PAYLOAD, timeout=0.2)
+        assert decision.status is Status.SUCCESS
+        assert decision.payload == {**PAYLOAD, "changed": True}
+        audits = [
+            one for one in decision.outcomes if isinstance(one, ValidationResult) and one.audited
+        ]
+        assert [outcome.cause for outcome in audits] == [Cause.DEADLINE] * 3
+
+    run(body)
+
+
 def test_nobody_is_asked_any_more_once_the_time_is_up() -> None:
     interceptors = Interceptors()
     ran: list[str] = []
@@ -275,7 +306,7 @@ def test_who_gives_up_a_moment_before_the_chain_does_was_ended_by_the_chain() ->
         return Failure("v", Kind.VALIDATION, Phase.REQUEST, Cause.DEADLINE, "no answer in time")
 
     async def status() -> Status:
-        route = Route((Entry(descriptor, None, asked),), (), waits=True)
+        route = Route((Entry(descriptor, None, asked),), (), here=None)
         ends = time.monotonic() + 0.02
         return (await Run(Invocation("x", "request", {}), ends, None, False).verdict(route)).status
 

@@ -10,11 +10,11 @@ import pytest
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
-from policyd.chain import Chain, Terms
+from policyd.chain import Chain, ServerError, Terms
 from policyd.chain.route import MAX_ROUTES
 from policyd.errors import Cause
 from policyd.functions import Interceptors
-from policyd.wire import Dialect, WireError
+from policyd.wire import Dialect
 from tests.chain.support import NO_RM, call, engine, run, server, snapshot
 
 
@@ -118,14 +118,14 @@ def test_an_interceptor_of_a_type_that_is_not_run_is_left_out_and_logged(
         assert chain.descriptors == ()
 
     run(body)
-    assert "'s\\n' of `others` is of a type that is not run" in caplog.text
+    assert "`others` lists types that are not run: 's\\n'" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("pages", "reason"),
     [
         ([{"interceptors": 1}], "`interceptors` must be a list"),
-        ([{"interceptors": [], "nextCursor": "1"}, {}], "a page of the list has no `interceptors`"),
+        ([{"interceptors": [], "nextCursor": "1"}, {}], "the answer has no `interceptors`"),
         ([{"interceptors": [], "nextCursor": "0"}], "the list has more than 100 pages"),
         (
             [{"interceptors": [{"name": "a", "type": "validation", "hooks": HOOKS}] * 2}],
@@ -135,7 +135,7 @@ def test_an_interceptor_of_a_type_that_is_not_run_is_left_out_and_logged(
 )
 def test_a_list_that_cannot_be_read_as_a_whole_is_not_taken(pages: list[Any], reason: str) -> None:
     async def body(chain: Chain) -> None:
-        with pytest.raises(WireError, match=reason):
+        with pytest.raises(ServerError, match=reason):
             await chain.add_server(others(*pages))
         assert chain.descriptors == ()
 

@@ -77,7 +77,7 @@ def test_a_success_tells_all_results_and_the_final_payload(
                     valid=True,
                     severity="warn",
                     messages=[{**WARNING, "path": path}],
-                    suggestions=SUGGESTIONS,
+                    suggestions=[{"path": path.removesuffix("[0]"), "value": 2}],
                     info=INFO,
                 ),
                 result("mutation", "m", modified=True, info={**INFO, "changes": CHANGES}),

@@ -156,17 +156,27 @@ def go_program(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def node_modules() -> Path:
-    """Where the Node clients are, in the versions that package.json names."""
-    wanted = json.loads((NODE / "package.json").read_text(encoding="utf-8"))["dependencies"]
-    if {name: _version(name) for name in wanted} != wanted:
-        _run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], NODE)
-    assert {name: _version(name) for name in wanted} == wanted
+def install() -> Callable[[Path], None]:
+    """Installs the node packages of a folder, in the versions that its package.json names."""
+
+    def install(folder: Path) -> None:
+        wanted = json.loads((folder / "package.json").read_text(encoding="utf-8"))["dependencies"]
+        if {name: _version(folder, name) for name in wanted} != wanted:
+            _run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"], folder)
+        assert {name: _version(folder, name) for name in wanted} == wanted
+
+    return install
+
+
+@pytest.fixture(scope="session")
+def node_modules(install: Callable[[Path], None]) -> Path:
+    """Where the Node clients are."""
+    install(NODE)
     return NODE
 
 
-def _version(name: str) -> str | None:
-    manifest = NODE / "node_modules" / name / "package.json"
+def _version(folder: Path, name: str) -> str | None:
+    manifest = folder / "node_modules" / name / "package.json"
     if not manifest.exists():
         return None
     version: str = json.loads(manifest.read_text(encoding="utf-8"))["version"]

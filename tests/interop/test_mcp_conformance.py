@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -38,22 +39,9 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="session")
-def installed() -> None:
-    """The suite, and the node it needs, in the versions that package.json names."""
-    manifest = (EVERYTHING / "package.json").read_text(encoding="utf-8")
-    wanted = json.loads(manifest)["dependencies"]
-    if {name: _version(name) for name in wanted} != wanted:
-        command = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund"]
-        subprocess.run(command, cwd=EVERYTHING, check=True, timeout=300)
-    assert {name: _version(name) for name in wanted} == wanted
-
-
-def _version(name: str) -> str | None:
-    manifest = MODULES / name / "package.json"
-    if not manifest.exists():
-        return None
-    version: str = json.loads(manifest.read_text(encoding="utf-8"))["version"]
-    return version
+def installed(install: Callable[[Path], None]) -> None:
+    """The suite, and the node it needs."""
+    install(EVERYTHING)
 
 
 def run_suite(url: str, version: str, results: Path) -> Score:

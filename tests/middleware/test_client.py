@@ -160,6 +160,7 @@ def test_requests_in_an_interim_result_are_received_and_their_answers_sent(
     assert [seen for seen in watch.seen if seen[0] != "tools/list"] == [
         ("tools/call", "request", "sending"),
         ("elicitation/create", "request", "receiving"),
+        ("tools/call", "response", "receiving"),
         ("elicitation/create", "response", "sending"),
         ("tools/call", "request", "sending"),
         ("tools/call", "response", "receiving"),

@@ -1,25 +1,19 @@
-"""Messages inside messages, and what of a message is the protocol's own."""
+"""Messages inside messages."""
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from mcp_types import CreateMessageResult, ElicitResult, ListRootsResult, TextContent
 
 from policyd.middleware.embedded import (
     UnreadableError,
+    check_interim,
     inputs_of,
-    is_interim,
-    keep_stamps,
     method_answered,
     read_request,
 )
-
-SERVER = "io.modelcontextprotocol/serverInfo"
 
 
 @pytest.mark.parametrize(
@@ -64,50 +58,43 @@ def test_absent_inputs_are_none() -> None:
     assert inputs_of({"inputRequests": None}, "inputRequests") == {}
 
 
+@pytest.mark.parametrize("key", ["", "a b", "a\n", "schl\u00fcssel", "k" * 257])
+def test_a_key_is_short_and_plain(key: str) -> None:
+    assert inputs_of({"inputRequests": {"app.tools:ask.<locals>.sure#2": {}}}, "inputRequests")
+    with pytest.raises(UnreadableError, match="a key that is too long, or no plain ASCII"):
+        inputs_of({"inputRequests": {key: {}}}, "inputRequests")
+
+
+def test_one_message_holds_64_others_at_most() -> None:
+    entries: dict[str, Any] = {f"k{number}": {} for number in range(64)}
+    assert len(inputs_of({"inputResponses": entries}, "inputResponses")) == 64
+    with pytest.raises(UnreadableError, match="`inputResponses` has more than 64 entries"):
+        inputs_of({"inputResponses": {**entries, "more": {}}}, "inputResponses")
+
+
 ROOTS = {"a": {"method": "roots/list", "params": {}}}
 
 
 @pytest.mark.parametrize(
-    ("result", "interim"),
+    "result",
     [
-        ({"resultType": "input_required", "inputRequests": ROOTS}, True),
-        ({"resultType": "input_required", "requestState": "s", "_meta": {}}, True),
-        ({"resultType": "complete", "inputRequests": ROOTS}, False),
-        ({"inputRequests": ROOTS}, False),
-        ({"resultType": "input_required", "inputRequests": ROOTS, "content": []}, False),
-        (
-            {"resultType": "input_required", "inputRequests": {"a": {**ROOTS["a"], "note": 1}}},
-            False,
-        ),
+        {"inputRequests": ROOTS},
+        {"requestState": ""},
+        {"inputRequests": {}, "requestState": "s"},
     ],
 )
-def test_only_a_result_that_holds_requests_alone_is_interim(result: Any, interim: bool) -> None:
-    assert is_interim(result) is interim
+def test_an_interim_result_asks_for_something(result: Any) -> None:
+    check_interim(result)
 
 
-VALUES = st.sampled_from([None, 1, "text", {"x": 1}])
-METAS = st.none() | st.dictionaries(
-    st.sampled_from([SERVER, "io.modelcontextprotocol/logLevel", "progressToken", "own"]), VALUES
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ({}, "neither input requests nor a request state"),
+        ({"inputRequests": {}, "requestState": None}, "neither input requests nor a request state"),
+        ({"inputRequests": ROOTS, "requestState": {"a": 1}}, "`requestState` is not a string"),
+    ],
 )
-MESSAGES = st.fixed_dictionaries(
-    {}, optional={"resultType": st.sampled_from(["complete", "x"]), "_meta": METAS, "a": VALUES}
-)
-
-
-@given(MESSAGES, MESSAGES)
-def test_stamps_survive_any_change_and_nothing_else_is_touched(old: Any, new: Any) -> None:
-    before = copy.deepcopy((old, new))
-    kept = keep_stamps(old, new)
-    assert (old, new) == before
-    if "resultType" in old:
-        assert kept["resultType"] == old["resultType"]
-    for key, value in (old.get("_meta") or {}).items():
-        if key != "own":
-            assert kept["_meta"][key] == value
-    assert kept.get("a") == new.get("a")
-    assert (kept.get("_meta") or {}).get("own") == (new.get("_meta") or {}).get("own")
-
-
-@given(MESSAGES)
-def test_a_message_that_kept_its_stamps_stays_the_very_object(message: Any) -> None:
-    assert keep_stamps(message, message) is message
+def test_an_interim_result_that_asks_for_nothing_is_none(result: Any, reason: str) -> None:
+    with pytest.raises(UnreadableError, match=reason):
+        check_interim(result)

@@ -192,7 +192,7 @@ def test_changed_params_reach_the_handler_and_absent_ones_are_an_empty_object(
         assert "io.modelcontextprotocol/protocolVersion" in params["_meta"]
 
 
-def test_a_changed_result_keeps_what_the_protocol_has_stamped(
+def test_a_result_made_anew_keeps_its_type_and_nothing_else(
     modern: Talk, tools: MCPServer, changing: Changing
 ) -> None:
     content = {"content": [{"type": "text", "text": "new"}], "structuredContent": {"result": "new"}}
@@ -201,9 +201,7 @@ def test_a_changed_result_keeps_what_the_protocol_has_stamped(
     async def conversation(client: Client) -> None:
         result = await client.call_tool("echo", {"text": "old"})
         assert modern.read(result) == "new"
-        assert result.meta == {
-            "io.modelcontextprotocol/serverInfo": {"name": "tools", "version": ""}
-        }
+        assert result.meta is None
         assert result.result_type == "complete"
 
     modern(tools, conversation)
@@ -293,18 +291,21 @@ def test_why_an_interceptor_failed_is_logged_and_not_told(
     assert PRIVATE not in caplog.text
 
 
-def test_a_mutator_that_makes_no_object_fails(
-    talk: Talk, tools: MCPServer, changing: Changing
-) -> None:
-    install_server(tools, changing("tools/call", "request", lambda payload: ["no", "object"]))
+def test_a_payload_that_is_no_object_goes_nowhere(talk: Talk, tools: MCPServer) -> None:
+    async def around(descriptor: Any, invocation: Invocation, proceed: Any) -> Any:
+        outcome = await proceed(invocation)
+        return outcome._replace(modified=True, payload=["no", "object"])
+
+    interceptors = Interceptors()
+    interceptors.mutator("change", events=["tools/call"], phase="request")(lambda i: None)
+    chain = Chain(around=around)
+    chain.add_functions(interceptors)
+    install_server(tools, chain)
 
     async def conversation(client: Client) -> None:
         error = await talk.refusal(client, "echo", text="hi")
         assert error.message == "Interceptor mutation failed"
-        assert error.data == {
-            "failedInterceptor": "change",
-            "reason": "the changed payload is not an object",
-        }
+        assert error.data["failedInterceptor"] == "change"
 
     talk(tools, conversation)
 
@@ -327,7 +328,7 @@ def test_a_notification_with_data_is_changed_or_dropped(
         talk(tools, conversation)
     assert talk.asked == (["log one", "log two [employee]"])
     assert watch.seen.count(("notifications/message", "request", "sending")) == 3
-    assert "dropped a `notifications/message`" in caplog.text
+    assert "dropped a 'notifications/message'" in caplog.text
 
 
 def test_progress_is_changed_or_dropped(talk: Talk, tools: MCPServer, changing: Changing) -> None:

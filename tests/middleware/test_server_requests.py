@@ -105,6 +105,7 @@ def test_a_request_in_an_interim_result_is_judged_as_what_it_is(
     assert [seen for seen in watch.seen if seen[0] != "tools/list"] == [
         REQUEST,
         ("elicitation/create", "request", "sending"),
+        RESPONSE,
         ("elicitation/create", "response", "receiving"),
         REQUEST,
         RESPONSE,

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 from policyd import Engine, load
 
 if TYPE_CHECKING:
-    from tests.conftest import Running
+    pass
 
 POLICIES = """
 policyd: v1
@@ -137,14 +137,6 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("policies")
     (made / "main.yaml").write_text(POLICIES, encoding="utf-8")
     return made
-
-
-@pytest.fixture(scope="module")
-def served(directory: Path, serve: type[Running]) -> Iterator[Running]:
-    """A policyd over HTTP for all tests of a module."""
-    running = serve([str(directory), "--http", "127.0.0.1:0"])
-    yield running
-    assert running.stop() == 0
 
 
 @dataclass

@@ -9,7 +9,7 @@ import time
 import anyio
 import pytest
 
-from policyd.ports.calls import Calls
+from policyd.ports.calls import MAX_GIVEN_UP, Calls
 from policyd.ports.port import Unreachable
 
 
@@ -55,6 +55,24 @@ def test_work_that_does_not_stop_holds_nobody_up(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.DEBUG):
         anyio.run(main)
     assert [r for r in caplog.records if r.levelno >= logging.WARNING] == []
+
+
+def test_calls_that_were_given_up_and_do_not_end_are_bounded() -> None:
+    async def main() -> None:
+        calls = Calls()
+        begun, ended = asyncio.Event(), asyncio.Event()
+        for _ in range(MAX_GIVEN_UP):
+            with pytest.raises(TimeoutError):
+                await calls.run(stubborn(begun, ended), 0)
+        with pytest.raises(Unreachable, match="no longer takes in what it is sent"):
+            await calls.run(echo("a"), 5)
+        ended.set()
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert await calls.run(echo("a"), 5) == "a"
+        await calls.aclose()
+
+    anyio.run(main)
 
 
 def test_a_caller_that_is_cancelled_goes_at_once_and_its_work_is_cancelled() -> None:

@@ -105,14 +105,6 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def served(directory: Path, serve: type[Running]) -> Iterator[Running]:
-    """One server over HTTP for all tests of a module; it must end with 0."""
-    running = serve([str(directory), "--http", "127.0.0.1:0"])
-    yield running
-    assert running.stop() == 0
-
-
-@pytest.fixture(scope="module")
 def served_stdio(directory: Path, serve: type[Running]) -> Iterator[Running]:
     """One server over pipes for all tests of a module; it must end with 0."""
     running = serve([str(directory), "--stdio"], pipe=True)

@@ -114,6 +114,18 @@ def test_a_lowlevel_server_hosts_what_is_registered_later() -> None:
     anyio.run(converse)
 
 
+def test_what_cannot_be_hosted_is_refused() -> None:
+    server: Server[Any] = Server("bare")
+    chain: Any = Chain()
+    with pytest.raises(TypeError, match=r"an Engine, as `policyd\.load` gives it, or Interceptors"):
+        add_interceptors(server, chain)
+    with pytest.raises(TypeError, match="to a server of the MCP SDK"):
+        add_interceptors(chain, functions())
+    add_interceptors(server, functions())
+    with pytest.raises(ValueError, match="hosts interceptors already"):
+        add_interceptors(server, functions())
+
+
 @pytest.mark.parametrize(
     ("asked", "told"), [({}, 20), ({"timeoutMs": 5}, 5), ({"timeoutMs": 900}, 20)]
 )

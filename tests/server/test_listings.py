@@ -16,7 +16,7 @@ CALL = ("tools/call", "request")
 
 
 def test_the_catch_up_interceptors_are_found_by_their_names() -> None:
-    validators, mutators = catch_up_descriptors("9f3a")
+    validators, mutators = catch_up_descriptors("9f3a", ())
     assert parse_catch_up(validators.name) == (Kind.VALIDATION, "9f3a")
     assert parse_catch_up(mutators.name) == (Kind.MUTATION, "9f3a")
     assert [validators.kind, mutators.kind] == [Kind.VALIDATION, Kind.MUTATION]

@@ -120,7 +120,7 @@ def test_the_sep_dialect_lists_policies_only() -> None:
 
 def test_the_filter_of_a_list_knows_wildcards() -> None:
     star = RM.replace("no-rm", "all").replace("[tools/call]", '["*"]')
-    star = star.replace("args.command == 'rm'", "event == 'x'")
+    star = star.replace("args.command == 'rm'", "event == 'tools/list'")
     tools = star.replace("all", "tools").replace('"*"', "tools/*")
     server = Server(snapshot(RM, star, tools), Dialect.SEP)
     assert server.names(event="tools/call") == ["no-rm", "all", "tools"]
@@ -301,6 +301,21 @@ def test_a_policy_that_gained_a_hook_is_caught_up_there() -> None:
     server.engine.install(snapshot(widened))
     assert server.invoke(catch_up)["valid"] is True
     assert server.invoke(catch_up, phase="response")["valid"] is False
+
+
+def test_the_same_files_after_a_restart_are_not_run_twice() -> None:
+    catch_up = Server(snapshot(RM)).names()[-2]
+    restarted = Server(snapshot(RM))
+    assert restarted.invoke(catch_up, "rm")["valid"] is True  # the chain calls no-rm itself
+    restarted.engine.install(snapshot(RM, SQL % "error"))
+    assert restarted.invoke(catch_up, "sql")["valid"] is False
+
+
+def test_the_catch_up_fails_open_only_where_every_policy_does() -> None:
+    open_ = RM.replace("match:", "failOpen: true\n    match:")
+    for validators, expected in (((open_,), True), ((open_, SQL % "warn"), False)):
+        entries = Server(snapshot(*validators)).entries()[-2:]
+        assert [entry.get("failOpen", False) for entry in entries] == [expected, expected]
 
 
 def test_everything_runs_for_a_generation_that_is_unknown() -> None:

@@ -170,6 +170,7 @@ def test_any_answer_is_an_outcome(answer: Any, descriptor: Descriptor) -> None:
 
 
 NOTES = st.text(max_size=20)
+VERSIONS = st.dates().map(str)
 EVENTS = ("*", "tools/*", "acme/*", "tools/call", "tools/list", "resources/read", "acme/do")
 DESCRIPTORS = st.builds(
     Descriptor,
@@ -184,7 +185,7 @@ DESCRIPTORS = st.builds(
     priority=st.integers(-(2**31), 2**31 - 1),
     timeout=st.none() | st.floats(0.001, 30),
     config_schema=st.none() | st.just({}) | st.just({"type": "object"}),
-    compat=st.none() | st.dictionaries(st.sampled_from(["minProtocol", "maxProtocol"]), NOTES),
+    compat=st.none() | st.dictionaries(st.sampled_from(["minProtocol", "maxProtocol"]), VERSIONS),
 )
 
 
