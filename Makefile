@@ -7,7 +7,7 @@ NODE_TESTS := $(wildcard tests/*/package.json tests/*/*/package.json)
 NODE_INSTALLED := $(NODE_TESTS:package.json=node_modules/.installed)
 GO_TESTS := $(wildcard tests/*/go.mod tests/*/*/go.mod)
 
-.PHONY: all serve test check fmt bench wheel clean
+.PHONY: all serve test check fmt bench fuzz wheel clean
 
 all: check test
 
@@ -18,7 +18,7 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/policyd check policies/
+	$(BIN)/policyd check --prove policies/
 	$(BIN)/policyd test policies/
 
 # the decision core must be covered to the last branch; the rest is only reported
@@ -31,9 +31,14 @@ fmt: $(INSTALLED)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# 20,000 random expressions, against Google's implementation of CEL: half a minute
+fuzz: $(INSTALLED)
+	POLICYD_FUZZ=20000 $(BIN)/pytest -q tests/expr/cel/test_oracle.py
+
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/decide.py
 	$(BIN)/python benchmarks/chain.py
+	$(BIN)/python benchmarks/deadline.py
 
 wheel: $(INSTALLED)
 	$(BIN)/python -m build --outdir dist .

@@ -6,21 +6,25 @@ Never raises for a bad policy.  Knows neither where files come from nor what is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from policyd.diagnostics import Diagnostic, Report, Span
-from policyd.document import Document, parse_document
+from policyd.document import parse_document
 from policyd.expr.shape import Shape
 from policyd.expression import Expression
 from policyd.interceptor import Guard, Interceptor, Mutator, PlacedCheck, PlacedStep, Validator
-from policyd.model import Descriptor, Kind, Phase
+from policyd.model import Descriptor, Kind, with_priorities
 from policyd.pattern import compile_glob
 from policyd.policy import Node, Policy, parse_policies
+from policyd.reachability import check_policies, check_reachability
 from policyd.rules import CHECK_BUILDERS, STEP_BUILDERS
 from policyd.schema import check_policy_document
 from policyd.site import Site, open_site
+from policyd.slips import check_slips
 from policyd.snapshot import Snapshot, make_snapshot
 from policyd.source import Bundle
+from policyd.tools import add_tools
+from policyd.types import Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +43,45 @@ def compile_bundle(bundle: Bundle, *, allow_empty: bool = False) -> Compilation:
     """Compile all files of a bundle as one set.
 
     A set without policies is refused unless *allow_empty*, or each of its files says that it
-    is empty on purpose.
+    is empty on purpose.  A file that describes tools is no policy.
     """
     report = Report()
     for diagnostic in bundle.diagnostics:
         report.add(diagnostic)
-    policies: list[Policy] = []
-    for source in bundle.files:
-        own = Report()
-        document = parse_document(source, own)
-        if document is not None:
-            policies += _policies(document, own)
-        for diagnostic in own.diagnostics:
-            report.add(diagnostic)
-    if not bundle.files and not allow_empty:
+    policies, tools = _read(bundle, report)
+    if not allow_empty and (not bundle.files or (tools and not policies)):
         _refuse_empty(bundle, report)
     interceptors = _compile_policies(policies, report)
     _check_names(interceptors, report)
+    check_policies(policies, report)
     if report.failed:
         return Compilation(None, report.diagnostics)
     snapshot = make_snapshot(bundle.revision, tuple(made for _, made in interceptors))
     return Compilation(snapshot, report.diagnostics)
 
 
-def _policies(document: Document, report: Report) -> tuple[Policy, ...]:
-    """The policies of a file; of one with mistakes in its shape, those that have none.
+def read_policies(bundle: Bundle, report: Report) -> list[Policy]:
+    """The policies of all files, each with the tools that any of the files describes.
 
-    They go no further than their own diagnostics, so that all mistakes are told at once.
+    Of a file with mistakes in its shape, those that have none.  They go no further than their
+    own diagnostics, so that all mistakes are told at once.
     """
-    return parse_policies(document, report, broken=check_policy_document(document, report))
+    return _read(bundle, report)[0]
+
+
+def _read(bundle: Bundle, report: Report) -> tuple[list[Policy], dict[str, Type]]:
+    policies: list[Policy] = []
+    tools: dict[str, Type] = {}
+    for source in bundle.files:
+        own = Report()
+        document = parse_document(source, own)
+        if document is not None:
+            broken = check_policy_document(document, own)
+            policies += parse_policies(document, own, broken)
+            add_tools(document, broken, tools)
+        for diagnostic in own.diagnostics:
+            report.add(diagnostic)
+    return [replace(policy, tools=tools) for policy in policies], tools
 
 
 def _refuse_empty(bundle: Bundle, report: Report) -> None:
@@ -82,11 +96,17 @@ def _refuse_empty(bundle: Bundle, report: Report) -> None:
 def _compile_policies(
     policies: Iterable[Policy], report: Report
 ) -> list[tuple[Policy, Interceptor]]:
-    return [
-        (policy, interceptor)
-        for policy in policies
-        for interceptor in _compile_policy(policy, report)
-    ]
+    compiled: list[tuple[Policy, Interceptor]] = []
+    for policy in policies:
+        own = Report()
+        made = compile_policy(policy, own)
+        if made:
+            check_reachability(policy, made[0], own)
+            check_slips(policy, made[0], own)
+        for diagnostic in own.diagnostics:
+            report.add(diagnostic)
+        compiled += [(policy, interceptor) for interceptor in made]
+    return compiled
 
 
 def _check_names(made: Iterable[tuple[Policy, Interceptor]], report: Report) -> None:
@@ -100,16 +120,21 @@ def _check_names(made: Iterable[tuple[Policy, Interceptor]], report: Report) -> 
             report.error("name-taken", policy.node["name"].span, text)
 
 
-def _compile_policy(policy: Policy, report: Report) -> tuple[Interceptor, ...]:
+def compile_policy(policy: Policy, report: Report) -> tuple[Interceptor, ...]:
+    """The interceptors of one policy: two where its phases have priorities of their own.
+
+    None where *report* holds an error, of this policy or of one before.
+    """
     site, variables = open_site(policy, report)
     guard = _guard(policy, site)
     config_node = policy.node.get("configSchema")
     shape = None if config_node is None else site.shape(config_node)
     make = _validator if policy.kind is Kind.VALIDATION else _mutator
-    finish = make(policy, site)
+    finish = make(policy, site.where(guard.when))
     if report.failed or finish is None:
         return ()
-    return tuple(finish(descriptor, guard, variables, shape) for descriptor in _descriptors(policy))
+    descriptors = with_priorities(_descriptor(policy), policy.priority)
+    return tuple(finish(descriptor, guard, variables, shape) for descriptor in descriptors)
 
 
 _Finish = Callable[[Descriptor, Guard, Mapping[str, Expression], Shape | None], Interceptor]
@@ -159,30 +184,17 @@ def _tool_test(tools: Node) -> Callable[[str], bool]:
     return lambda name: any(glob(name) for glob in globs)
 
 
-def _descriptors(policy: Policy) -> tuple[Descriptor, ...]:
-    """One descriptor, or one for each phase where their priorities differ.
-
-    The wire has a form for two priorities that older SDKs cannot read
-    (SEP-2624 `priorityHint`), so the policy is split instead.
-    """
-    phases = policy.hook.phases
-    if len({policy.priority[phase] for phase in phases}) == 1:
-        return (_descriptor(policy, policy.name, phases),)
-    return tuple(_descriptor(policy, f"{policy.name}/{phase}", (phase,)) for phase in phases)
-
-
-def _descriptor(policy: Policy, name: str, phases: tuple[Phase, ...]) -> Descriptor:
+def _descriptor(policy: Policy) -> Descriptor:
     value = policy.node.value
     return Descriptor(
-        name=name,
+        name=policy.name,
         kind=policy.kind,
         events=policy.hook.events,
-        phases=phases,
+        phases=policy.hook.phases,
         version=value.get("version"),
         description=value.get("description"),
         mode=policy.mode,
         fail_open=policy.fail_open,
-        priority=policy.priority[phases[0]] if policy.kind is Kind.MUTATION else 0,
         timeout=policy.timeout,
         config_schema=value.get("configSchema"),
         compat=value.get("compat"),

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from policyd.errors import Cause, EvaluationError
+from policyd.types import Moment, Type
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +31,34 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The names that an expression may use.
+    """The names that an expression may use, and what is known of their values.
 
     names: variables that the activation holds.
     absent: names that exist elsewhere, each with the reason why not here.
     constants: what `constants.NAME` stands for (plain JSON values).
     variables: the names usable as `variables.NAME`; the activation holds each under the
         key `variables.NAME`.
+    types: what each name may be, `variables.NAME` among them; a name that is left out may be
+        anything.
+    moments: the events and phases in which the expression runs.  Those of one group count as
+        one, of which nobody knows which it will be (`tools/*`); for a name that they know,
+        they say more than `types`.
+    tools: what the arguments of a tool may be, by its name.
+    given: for each group of moments what a condition before has made known there; only the
+        language that said so can read it.
+    guarded: others ask for the value where it exists, so what is wrong in some moments only
+        is no flaw.
     """
 
     names: frozenset[str]
     absent: Mapping[str, str] = field(default_factory=dict)
     constants: Mapping[str, Any] = field(default_factory=dict)
     variables: frozenset[str] = frozenset()
+    types: Mapping[str, Type] = field(default_factory=dict)
+    moments: tuple[tuple[Moment, ...], ...] = ()
+    tools: Mapping[str, Type] = field(default_factory=dict)
+    given: tuple[Any, ...] = ()
+    guarded: bool = False
 
 
 class Budget:

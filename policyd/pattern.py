@@ -11,6 +11,8 @@ does not match before a final line break.
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -32,7 +34,9 @@ MAX_GLOB: Final = 1000
 
 _ANYWHERE = re2._re2.RE2.Anchor.UNANCHORED
 _WHOLE = re2._re2.RE2.Anchor.ANCHOR_BOTH
-_SURROGATES = dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
+_SURROGATES: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_STRETCH: Final = 256  # bytes
+_STRETCH_TIME: Final = 0.0005  # seconds
 _NO_MATCH = -1
 
 
@@ -60,6 +64,23 @@ class Pattern:
         """True when the pattern matches anywhere in *text*."""
         data = _encode(text)
         return bool(self._tester.Match(_ANYWHERE, data, 0, len(data))[0][0] != _NO_MATCH)
+
+    def stretches(self, text: str) -> Iterator[bool]:
+        """Stretch after stretch of *text*: does a match lie inside of it?
+
+        Each takes about a millisecond, however slow the pattern is on this text, and all
+        together about as long as one search of the whole text, which may find a match in
+        several stretches.  So who has a deadline learns what a search would take.
+        """
+        data = _encode(text)
+        at, size = 0, _STRETCH
+        while at < len(data):
+            started = time.perf_counter()
+            end = min(at + size, len(data))
+            yield bool(self._tester.Match(_ANYWHERE, data, at, end)[0][0] != _NO_MATCH)
+            at = end
+            slow = time.perf_counter() - started > _STRETCH_TIME
+            size = max(size // 2, _STRETCH) if slow else size * 2
 
     def fullmatch(self, text: str) -> bool:
         """True when the pattern matches the whole of *text*."""
@@ -90,6 +111,34 @@ class Pattern:
             if first < last:
                 yield chars.before(first), chars.before(last)
             at = stop if start < stop else _next_char(data, stop)
+
+    def iter_groups(self, text: str) -> Iterator[Match]:
+        """All matches from left to right, matches of no characters among them."""
+        data = _encode(text)
+        at, end = 0, len(data)
+        chars = _Chars(data)
+        while at <= end:
+            found = self._finder.Match(_ANYWHERE, data, at, end)
+            start, stop = found[0]
+            if start == _NO_MATCH:
+                return
+            place = chars.before(start)
+            groups = [data[first:last].decode() for first, last in found]
+            yield Match(place, place + len(groups[0]), tuple(groups))
+            at = stop if start < stop else _next_char(data, stop)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One match of a pattern.
+
+    start, end: in code points, the end exclusive.
+    groups: the whole match and what each group matched, empty where it took no part.
+    """
+
+    start: int
+    end: int
+    groups: tuple[str, ...]
 
 
 def compile_pattern(text: str) -> Pattern | Flaw:
@@ -236,7 +285,7 @@ def _encode(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        return text.translate(_SURROGATES).encode()
+        return _SURROGATES.sub(b"\xef\xbf\xbd", text.encode("utf-8", "surrogatepass"))
 
 
 class _Chars:
@@ -285,6 +334,25 @@ def _matches_empty(tester: Any) -> bool:
     )
 
 
+def matches_always(pattern: Pattern) -> bool:
+    """Whether a search for *pattern* succeeds in every text, because no characters are enough."""
+    return all(
+        pattern._tester.Match(_WHOLE, after.encode(), 0, 0)[0][0] != _NO_MATCH
+        for after in _NEIGHBOURS
+    )
+
+
+_SAMPLES = ("a", "Z", "7", " ", "-", "_", ".", "/", '"', "{", "\u00e9", "\u6587")
+
+
+def matches_whole(pattern: Pattern) -> bool:
+    """Whether the matches of *pattern* cover every text of one line, as those of `.+` do."""
+    return all(
+        sum(end - start for start, end in pattern.iter_spans(text)) == len(text)
+        for text in (*_SAMPLES, "".join(_SAMPLES))
+    )
+
+
 # Globs
 
 _GLOB_WORDS = {"*": ".*", "?": "."}
@@ -292,7 +360,7 @@ _GLOB_WORDS = {"*": ".*", "?": "."}
 
 def _quote(char: str) -> str:
     """A pattern of one character that matches *char*; a lone surrogate as texts spell it."""
-    code = _SURROGATES.get(ord(char), ord(char))
+    code = 0xFFFD if 0xD800 <= ord(char) < 0xE000 else ord(char)
     return char if char.isalnum() else f"\\x{{{code:x}}}"
 
 

@@ -31,6 +31,50 @@ def explain(text: str, error: str) -> Flaw:
     return _flaw(words.format(fragment), offset, length, help)
 
 
+def as_glob(pattern: str) -> tuple[str, str] | None:
+    """What is odd, and what to write, where *pattern* compiles but looks like another dialect.
+
+    A glob such as `fs_*`, or the slashes of `/^rm/i`.
+    """
+    if len(pattern) > 2 and pattern[0] == "/" and _SLASHED.intersection(_ends(pattern)):
+        help = "leave them out, and write flags as in `(?i)rm`"
+        return "the slashes around the pattern are part of it", help
+    at = pattern.find("*")
+    if at > 0 and _is_word(pattern[at - 1]) and _GLOB_CHARS.issuperset(pattern):
+        help = "write `.*` for any text, or use `glob(...)`"
+        return f"`*` repeats `{pattern[at - 1]}`, it does not stand for any text", help
+    return None
+
+
+def as_pattern(glob: str) -> tuple[str, str] | None:
+    """What is odd, and what to write, where *glob* looks like a regular expression."""
+    if glob[:1] == "^" or glob[-1:] == "$":
+        mark = glob[0] if glob[:1] == "^" else "$"
+        return f"`{mark}` is a character in a glob", "leave it out: a glob is about the whole text"
+    for offset, char in enumerate(glob):
+        behind = glob[offset + 1 :]
+        if char == "." and behind[:1] == "*" and not glob[:offset][-1:].isalnum():
+            return "`.` is a character in a glob", "`*` alone stands for any text"
+        if (char == "[" and "]" in behind) or (char == "(" and ")" in behind):
+            return f"`{char}` is a character in a glob", "only `*` and `?` are special"
+        if char == "{" and "," in behind.partition("}")[0]:
+            return "`{` is a character in a glob", "write one glob for each alternative"
+    return None
+
+
+_SLASHED = frozenset({"^", "$/", "/i", "/g", "/m", "/s", "/gi", "/ig"})
+_GLOB_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-/*")
+
+
+def _ends(pattern: str) -> set[str]:
+    """The character behind the first, and the last two and three."""
+    return {pattern[1], pattern[-2:], pattern[-3:]}
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char in "_-/"
+
+
 def _flaw(text: str, offset: int, length: int, help: str | None = None) -> Flaw:
     return Flaw("bad-pattern", text, offset, max(length, 1), help)
 
@@ -141,7 +185,10 @@ _ERRORS = {
     "missing ]": ("this `[` is never closed", r"write `\[` for the character"),
     _BACKSLASH: ("the pattern ends with a backslash", r"write `\\` for the character"),
     "invalid character class range": ("unknown character class or range `{}`", None),
-    _NO_ARGUMENT: ("`{}` repeats nothing", "put a backslash before it for the character"),
+    _NO_ARGUMENT: (
+        "`{}` repeats nothing",
+        "write `.*` for any text, or a backslash before it for the character",
+    ),
     "invalid repetition size": (
         "bad repetition `{}`",
         "at most 1000 repetitions, the lower number first; nested counts multiply",

@@ -8,13 +8,14 @@ everything.  Compiles nothing: expressions, patterns and pointers stay text.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from policyd.diagnostics import Report, Span, closest
 from policyd.document import Document, Path, Text
 from policyd.events import MCP_METHODS, expand
-from policyd.model import Kind, Mode, Phase
+from policyd.model import PHASES, Kind, Mode, Phase
+from policyd.types import Type
 
 CHECK_KINDS = ("deny", "require", "schema", "detect")
 CHANGE_KINDS = ("patch", "redact", "drop")
@@ -106,6 +107,7 @@ class Policy:
     """One entry in `validators` or `mutators`.
 
     priority: for each phase, what was written or the default of its kind.
+    tools: what the arguments of a tool may be, by its name, where the set says so.
     """
 
     name: str
@@ -118,6 +120,13 @@ class Policy:
     priority: Mapping[Phase, int]
     constants: Mapping[str, Any]
     node: Node
+    tools: Mapping[str, Type] = field(default_factory=dict)
+
+
+def place_of(rule: Rule) -> Span:
+    """Where a rule stands, for who points at it: its id, or the whole entry."""
+    node = rule.node.get("id")
+    return rule.node.span if node is None else node.span
 
 
 def parse_policies(
@@ -140,7 +149,7 @@ def parse_policies(
             policy = _parse_policy(node, kind, report, own)
             if policy is not None:
                 found.append(policy)
-    if not found and not report.failed and "empty" not in document.data:
+    if not found and not report.failed and not {"empty", "tools"} & set(document.data):
         report.error(
             "no-policy",
             root.span,
@@ -182,7 +191,7 @@ def _parse_policy(node: Node, kind: Kind, report: Report, broken: frozenset[Path
 
 def _parse_hook(node: Node, report: Report) -> Hook:
     value = node.value
-    phases = tuple(Phase) if value["phase"] == "both" else (Phase(value["phase"]),)
+    phases = PHASES[value["phase"]]
     for event in node["events"]:
         _check_event(event, report)
         if event.value.startswith("notifications/") and phases != (Phase.REQUEST,):
@@ -216,8 +225,8 @@ def _check_event(node: Node, report: Report) -> None:
 
 
 def _is_slip(word: str, guess: str) -> bool:
-    """True when *word* is *guess* but for case, a missing or an added letter or two."""
-    if word.casefold() == guess.casefold():
+    """True when *word* is *guess* but for case, another separator, or a letter or two."""
+    if word.casefold().replace("_", "/").replace(".", "/") == guess.casefold():
         return True
     return abs(len(word) - len(guess)) <= 2 and (
         word.split("/")[0] == guess.split("/")[0] or word.split("/")[-1] == guess.split("/")[-1]

@@ -92,14 +92,22 @@ def _unknown_fields(breach: _Breach, report: Report) -> None:
             "unknown-field",
             breach.document.key_span((*breach.path, key)),
             f"unknown field `{key}`",
-            did_you_mean(key, free) or _ELSEWHERE.get(key) or f"known here: {listed}",
+            did_you_mean(key, free) or _torn(key) or _ELSEWHERE.get(key) or f"known here: {listed}",
         )
+
+
+def _torn(key: str) -> str | None:
+    """The advice for a key that is the rest of an expression."""
+    if key.replace("_", "").replace("-", "").isalnum():
+        return None
+    return "inside `{ }` and `[ ]` a comma ends a value: quote the whole expression"
 
 
 _ELSEWHERE = {
     "priority": "only mutators have an order; of validators all run, at once",
     "severity": "only rules of validators have a severity: a mutator changes or fails",
     "mode": "`mode` stands beside `name`, for a whole policy",
+    **{key: f"`{key}` stands inside `match`" for key in ("events", "phase", "tools", "when")},
     "failOpen": "`failOpen` stands beside `name`, for a whole policy",
 }
 """What is said of a field that another place has and this one has not."""

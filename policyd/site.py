@@ -15,7 +15,7 @@ from policyd.diagnostics import Report, did_you_mean
 from policyd.document import Text
 from policyd.errors import EvaluationError
 from policyd.events import ALWAYS, REQUEST_NAMES, names_in
-from policyd.expr.cel import Program, Result, compile_cel
+from policyd.expr.cel import Program, Result, compile_cel, given_by
 from policyd.expr.jmes import compile_jmespath
 from policyd.expr.message import Template, compile_template
 from policyd.expr.shape import Shape, compile_shape
@@ -23,6 +23,18 @@ from policyd.expression import Budget, Expression, Flaw, Scope
 from policyd.model import Phase
 from policyd.pointer import Pointer, PointerFlaw, parse_pointer
 from policyd.policy import Node, Policy, only_one
+from policyd.types import (
+    ListOf,
+    Moment,
+    Type,
+    join,
+    member_of,
+    moment,
+    options,
+    type_at,
+    type_of_schema,
+    with_arguments,
+)
 
 _T = TypeVar("_T")
 
@@ -42,10 +54,19 @@ class Site:
     scope: Scope
     report: Report
 
-    def with_names(self, *names: str) -> Site:
-        """The same site with more names in scope."""
-        scope = replace(self.scope, names=self.scope.names | set(names))
-        return Site(self.policy, scope, self.report)
+    def with_item(self, pointer: Pointer | None) -> Site:
+        """The same site where `item` is an element of the list at *pointer*."""
+        names = self.scope.names | {"item"}
+        if pointer is None:
+            return Site(self.policy, replace(self.scope, names=names), self.report)
+        types = {**self.scope.types, "item": element_at(self.scope.moments, pointer)}
+        return Site(self.policy, replace(self.scope, names=names, types=types), self.report)
+
+    def where(self, condition: Expression | None) -> Site:
+        """The same site where *condition* holds."""
+        if not isinstance(condition, Program):
+            return self
+        return Site(self.policy, given_by(condition, self.scope), self.report)
 
     def condition(self, node: Node) -> Expression | None:
         """Compile an expression that must yield a boolean: CEL, or `{jmespath: ...}`."""
@@ -127,24 +148,87 @@ def holds(condition: Expression, activation: Mapping[str, Any], budget: Budget) 
     raise EvaluationError("the expression gave no boolean")
 
 
+_BELOW = "a variable sees those written above it"
+
+
 def open_site(policy: Policy, report: Report) -> tuple[Site, Mapping[str, Expression]]:
     """A site for *policy*, and its compiled variables under their activation keys.
 
     A variable may use those written above it.
     """
+    names = _common_names(policy)
+    moments = _moments(policy)
     scope = Scope(
-        names=_common_names(policy),
+        names=names,
         absent=_absent_names(policy),
         constants=policy.constants,
+        types=_types(policy, names, moments),
+        moments=moments,
+        tools=policy.tools,
     )
+    written = tuple(policy.node.get("variables") or ())
+    below = {f"variables.{node.path[-1]}": _BELOW for node in written}
     variables: dict[str, Expression] = {}
-    for node in policy.node.get("variables") or ():
+    for node in written:
         name = str(node.path[-1])
-        program = Site(policy, scope, report).program(node)
+        # a variable is evaluated where a rule asks for it
+        alone = replace(scope, guarded=True, absent={**scope.absent, **below})
+        program = Site(policy, alone, report).program(node)
+        types = scope.types
         if program is not None:
             variables[f"variables.{name}"] = program
-        scope = replace(scope, variables=scope.variables | {name})
+            types = {**types, f"variables.{name}": program.type}
+        scope = replace(scope, variables=scope.variables | {name}, types=types)
     return Site(policy, scope, report), variables
+
+
+def _moments(policy: Policy) -> tuple[tuple[Moment, ...], ...]:
+    """Each named event and phase alone, and together those that wildcards cover."""
+    hook = policy.hook
+    if hook.tools is not None and hook.tools.value and policy.tools.keys() >= set(hook.tools.value):
+        # `tools` goes with the request of `tools/call` alone
+        arguments = join(policy.tools[tool] for tool in hook.tools.value)
+        return ((with_arguments(moment("tools/call", "request"), arguments),),)
+    named = [
+        (moment(event, phase),)
+        for event in hook.events
+        if "*" not in event
+        for phase in hook.phases
+    ]
+    if len(named) == len(hook.events) * len(hook.phases):
+        return tuple(named)
+    alone = {only for (only,) in named}
+    covered = [m for m in (moment(event, phase) for event, phase in hook.moments) if m not in alone]
+    return (*named, tuple(covered)) if covered else tuple(named)
+
+
+def _types(
+    policy: Policy, names: Iterable[str], moments: tuple[tuple[Moment, ...], ...]
+) -> dict[str, Type]:
+    """What each name is in any of *moments*, and what the policy itself says of a name."""
+    together = tuple(one for group in moments for one in group)
+    types = {name: type_at(together, name) for name in names if name in together[0].types}
+    config = policy.node.get("configSchema")
+    if config is not None:
+        types["config"] = type_of_schema(config.value)
+    return types
+
+
+def element_at(moments: Iterable[Iterable[Moment]], pointer: Pointer) -> Type:
+    """What an element is of the list at *pointer* in the payload of any of *moments*."""
+    found = [type_at((one,), "payload") for group in moments for one in group]
+    tokens: tuple[str | int, ...] = (*pointer, 0)
+    for token in tokens:
+        found = [part for type in found for part in _below(type, token)]
+    return join(found)
+
+
+def _below(type: Type, token: str | int) -> list[Type]:
+    lists = [option.item for option in options(type) if isinstance(option, ListOf)]
+    if lists and str(token).isdecimal():
+        return lists
+    member = member_of(type, str(token))
+    return [] if member is None else [member]
 
 
 def _common_names(policy: Policy) -> frozenset[str]:

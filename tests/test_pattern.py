@@ -171,6 +171,7 @@ def test_matching_stays_linear_where_backtracking_explodes() -> None:
 SUPPORTED_FLAGS = "use the flags i, m, s and U only"
 SEPARATELY = "test the two conditions separately"
 NO_BACKTRACKING = "leave it out: a pattern here never backtracks"
+ANY = "write `.*` for any text, or a backslash before it for the character"
 REPEAT = "repeat the expression itself"
 COUNTS = "at most 1000 repetitions, the lower number first; nested counts multiply"
 
@@ -212,7 +213,7 @@ COUNTS = "at most 1000 repetitions, the lower number first; nested counts multip
         ("[]z-a]", "unknown character class or range `z-a`", 2, 3, None),
         (r"\p{Foo}", r"unknown character class or range `\p{Foo}`", 0, 7, None),
         ("ab\\", "the pattern ends with a backslash", 2, 1, r"write `\\` for the character"),
-        ("a*|*", "`*` repeats nothing", 3, 1, "put a backslash before it for the character"),
+        ("a*|*", "`*` repeats nothing", 3, 1, ANY),
         ("a**", "`**` repeats a repetition", 1, 2, "keep one of the two operators"),
         ("a{1001}", "bad repetition `{1001}`", 1, 6, COUNTS),
         ("a{2,1}", "bad repetition `{2,1}`", 1, 5, COUNTS),

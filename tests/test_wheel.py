@@ -27,6 +27,11 @@ def test_the_wheel_carries_the_schemas(wheel: zipfile.ZipFile, name: str) -> Non
     assert packed == schema_text(name)
 
 
+def test_the_wheel_carries_what_mcp_says_of_payloads(wheel: zipfile.ZipFile) -> None:
+    beside = ROOT / "policyd" / "types" / "mcp.json"
+    assert wheel.read("policyd/types/mcp.json") == beside.read_bytes()
+
+
 def test_the_wheel_carries_the_starter_files_and_the_typing_mark(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     starter = {f"policyd/cli/starter/{path.name}" for path in STARTER.iterdir()}

@@ -12,7 +12,7 @@ class Exit(IntEnum):
     OUR_FAILURE: a mistake of ours, or of the machine.
     USAGE: the command line, or a file that it names, cannot be used.
     BROKEN_POLICIES: policies or case files do not compile.
-    FAILED_TESTS: policies compile, but do not do what their tests say.
+    FAILED_TESTS: policies compile, but do not do what their tests say, or are not proven by them.
     INTERRUPTED, BROKEN_PIPE: what a shell reports for SIGINT and SIGPIPE (128 + signal).
     """
 

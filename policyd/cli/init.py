@@ -46,6 +46,7 @@ def command(directory: Path) -> Exit:
         say(f"wrote {directory / name}")
     say("next:")
     say(f"  policyd test {directory}", STRONG)
+    say(f"  policyd check --prove {directory}", STRONG)
     say(f"  policyd serve {directory}", STRONG)
     return Exit.FINE
 

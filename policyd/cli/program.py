@@ -19,7 +19,7 @@ from policyd.cli.exits import Exit
 from policyd.cli.render import examples
 from policyd.diagnostics import did_you_mean
 
-COMMANDS = ("check", "test", "list", "eval", "serve", "init", "schema")
+COMMANDS = ("check", "test", "list", "eval", "explain", "serve", "init", "schema")
 """The commands, as the help lists them; each is `command` in the module of the same name."""
 
 
@@ -57,8 +57,8 @@ def program() -> None:
 
     What is asked for goes to stdout, everything else to stderr. Exit codes: 0 fine, 1 a failure
     of policyd itself, 2 usage, 3 policies or case files that do not compile, 4 policy tests
-    that fail. Colours appear on terminals only, and never with NO_COLOR set. POLICYD_DEBUG=1
-    shows the traceback of an internal error.
+    that fail or do not prove the policies. Colours appear on terminals only, and never with
+    NO_COLOR set. POLICYD_DEBUG=1 shows the traceback of an internal error.
     """
 
 

@@ -116,8 +116,9 @@ def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`, `0 policies`."""
     if number == 1:
         return f"1 {noun}"
-    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{number} {plural}"
+    if noun.endswith("y"):
+        return f"{number} {noun[:-1]}ies"
+    return f"{number} {noun}{'es' if noun.endswith('ch') else 's'}"
 
 
 def _say_diagnostic(diagnostic: Diagnostic, text: str | None, *, err: bool) -> None:

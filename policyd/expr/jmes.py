@@ -1,7 +1,8 @@
 """JMESPath: compiled once, and checked when it is compiled.
 
 The library looks at functions and their arity only when it runs them; here its tree is
-walked first.  It also lets a bare TypeError escape, which is caught here as well.
+walked first.  It also lets a bare TypeError escape, which is caught here as well, and knows no
+limit of steps or time, which its interpreter is given here.
 Source: jmespath.org specification; measured on jmespath 1.1.
 """
 
@@ -9,23 +10,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jmespath
-from jmespath import exceptions, functions
+from jmespath import exceptions, functions, visitor
 from jmespath.parser import ParsedResult
 
 from policyd.diagnostics import did_you_mean
-from policyd.errors import EvaluationError
+from policyd.errors import Cause, EvaluationError
 from policyd.expression import Budget, Flaw
 
 MAX_LENGTH = 2048
 """Code points of one expression: a chain of multi-selects doubles its result every ten."""
 
+MAX_DEPTH = 100
+"""How deep an expression nests; the library recurses."""
+
 MAX_WIDTH = 256
 """The widths of all `[a, b]`, multiplied: so many times may the result outgrow the payload."""
+
+MAX_SIZE = 1 << 19
+"""Elements, and eighths of characters, of what may become one text."""
 
 _ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
 
@@ -51,6 +59,86 @@ _RIGHT_SIDES = frozenset(
 
 _FUNCTIONS: Mapping[str, Any] = functions.Functions.FUNCTION_TABLE
 
+_SIZE_PER_STEP = 8
+_SIZE_PER_SECOND = 3_000_000
+"""Elements that the slowest of the library's functions takes a second for; measured for `sort`."""
+_FREE_SIZE = 1_000
+_VISITS = 32
+"""Visits that are paid for at once: a tenth of a millisecond."""
+_TEXTS = frozenset({"join", "to_string"})
+
+
+class _Calls(functions.Functions):
+    """The library's functions; each is paid for by the size of what it is given, and then begun.
+
+    Nothing can interrupt one: it is refused where it would end after the deadline.
+    """
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+
+    def call_function(self, function_name: str, resolved_args: Iterable[Any]) -> Any:
+        """What the visitor calls."""
+        arguments = list(resolved_args)
+        size = sum(map(_size, arguments))
+        if function_name in _TEXTS:
+            size = self._whole_size(arguments)
+            if size > MAX_SIZE:
+                raise EvaluationError(
+                    f"the text that `{function_name}()` makes is too large", Cause.BUDGET
+                )
+        self._budget.spend(1 + size // _SIZE_PER_STEP)
+        if size > _FREE_SIZE and time.monotonic() + size / _SIZE_PER_SECOND > self._budget.deadline:
+            raise EvaluationError("the deadline would pass before this is done", Cause.DEADLINE)
+        return super().call_function(function_name, arguments)
+
+    def _whole_size(self, value: Any) -> int:
+        """The size of *value* and of all that is in it."""
+        waiting, size = [value], 0
+        while waiting:
+            value = waiting.pop()
+            size += 1 + _size(value)
+            if isinstance(value, (list, dict)):
+                self._budget.spend(1)
+                waiting += value if isinstance(value, list) else value.values()
+        return size
+
+
+def _size(value: Any) -> int:
+    """The elements of a list or map; an eighth of the characters of a text."""
+    if isinstance(value, str):
+        return len(value) // 8
+    return len(value) if isinstance(value, (list, dict)) else 0
+
+
+class _Visitor(visitor.TreeInterpreter):
+    """The library's interpreter; every part of the expression costs a step for each visit."""
+
+    def __init__(self, budget: Budget) -> None:
+        super().__init__(visitor.Options(custom_functions=_Calls(budget)))
+        self._budget = budget
+        self._unpaid = 0
+
+    def visit(self, node: Any, *arguments: Any, **named: Any) -> Any:
+        """Evaluate one part, on one value."""
+        self._unpaid += 1
+        if self._unpaid == _VISITS:
+            self._budget.spend(_VISITS)
+            self._unpaid = 0
+        return super().visit(node, *arguments, **named)
+
+    def visit_flatten(self, node: Any, value: Any) -> Any:
+        """`[]`: lists in a list become one, which has a limit."""
+        outer = self.visit(node["children"][0], value)
+        if not isinstance(outer, list):
+            return None
+        flat: list[Any] = []
+        for item in outer:
+            inner = item if isinstance(item, list) else [item]
+            self._budget.spend(1 + len(inner))
+            flat += inner
+        return flat
+
 
 @dataclass(frozen=True, slots=True)
 class JmesProgram:
@@ -63,7 +151,7 @@ class JmesProgram:
         """The value for this activation.  Raises EvaluationError, and nothing else."""
         budget.spend(1)
         try:
-            return self._parsed.search(activation["payload"])
+            return _Visitor(budget).visit(self._parsed.parsed, activation["payload"])
         except exceptions.JMESPathTypeError as error:
             reason = f"`{error.function_name}()` met a value of the wrong type"
             raise EvaluationError(reason) from None
@@ -89,6 +177,9 @@ def compile_jmespath(text: str) -> JmesProgram | tuple[Flaw, ...]:
     except (ValueError, TypeError, RecursionError):
         return (Flaw("jmespath-syntax", "the expression cannot be read", 0, len(text)),)
     tree: Any = parsed.parsed
+    if _depth(tree) > MAX_DEPTH:
+        message = f"an expression nests at most {MAX_DEPTH} deep"
+        return (Flaw("jmespath-too-deep", message, 0, len(text)),)
     flaws = tuple(_check(text, tree))
     return flaws or JmesProgram(text, parsed)
 
@@ -145,6 +236,15 @@ def _nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
         node = pending.pop()
         yield node
         pending += [child for child in node.get("children", ()) if isinstance(child, dict)]
+
+
+def _depth(tree: dict[str, Any]) -> int:
+    level, depth = [tree], 0
+    while level:
+        depth += 1
+        below = (child for node in level for child in node.get("children", ()))
+        level = [child for child in below if isinstance(child, dict)]
+    return depth
 
 
 def _check_roots(text: str, tree: dict[str, Any]) -> Iterator[Flaw]:

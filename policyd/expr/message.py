@@ -8,7 +8,7 @@ message never changes an outcome.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -69,6 +69,15 @@ def compile_template(text: str, scope: Scope) -> Template | tuple[Flaw, ...]:
         return tuple(flaws)
     parts.append(text[position:])
     return Template(tuple(part for part in parts if part != "") or ("",))
+
+
+def literal_parts(text: str) -> Iterator[tuple[int, str]]:
+    """What stands around the expressions of a message that compiles, each with its offset."""
+    position = 0
+    while (start := text.find("{{", position)) >= 0:
+        yield position, text[position:start]
+        position = _closing(text, start + 2) + 2
+    yield position, text[position:]
 
 
 def _closing(text: str, start: int) -> int:

@@ -23,7 +23,9 @@ from policyd.site import Site, holds
 
 
 @dataclass(frozen=True, slots=True)
-class _Dropping:
+class Dropping:
+    """One entry of `drop`; on_item: `where` is JMESPath, whose root is the item itself."""
+
     rule: str
     pointer: Pointer
     path: str
@@ -31,38 +33,43 @@ class _Dropping:
     on_item: bool
 
 
-def build(rules: tuple[Rule, ...], site: Site) -> Step | None:
-    """A step that takes out of each list what its `where` says."""
-    droppings = [_dropping(rule, site.with_names("item")) for rule in rules]
-    ready = tuple(dropping for dropping in droppings if dropping is not None)
-    if len(ready) < len(droppings):
-        return None
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The step of `drop`."""
 
-    def step(
-        payload: Any, activation: Activation, budget: Budget
+    droppings: tuple[Dropping, ...]
+
+    def __call__(
+        self, payload: Any, activation: Activation, budget: Budget
     ) -> tuple[Any, tuple[Change, ...]]:
+        """Carry out each entry on what the one before left."""
         changes: list[Change] = []
-        for dropping in ready:
+        for dropping in self.droppings:
             payload, dropped = _apply(dropping, payload, activation, budget)
             if dropped:
                 change = Change(dropping.rule, dropping.path, "drop", count=dropped)
                 changes.append(change)
         return payload, tuple(changes)
 
-    return step
+
+def build(rules: tuple[Rule, ...], site: Site) -> Step | None:
+    """A step that takes out of each list what its `where` says."""
+    droppings = [_dropping(rule, site) for rule in rules]
+    ready = tuple(dropping for dropping in droppings if dropping is not None)
+    return Drop(ready) if len(ready) == len(droppings) else None
 
 
-def _dropping(rule: Rule, site: Site) -> _Dropping | None:
+def _dropping(rule: Rule, site: Site) -> Dropping | None:
     pointer = site.pointer(rule.node["from"])
-    where = site.condition(rule.node["where"])
+    where = site.with_item(pointer).condition(rule.node["where"])
     if pointer is None or where is None:
         return None
     on_item = isinstance(rule.node["where"].value, dict)
-    return _Dropping(rule.id, pointer, rule.node["from"].value, where, on_item)
+    return Dropping(rule.id, pointer, rule.node["from"].value, where, on_item)
 
 
 def _apply(
-    dropping: _Dropping, payload: Any, activation: Activation, budget: Budget
+    dropping: Dropping, payload: Any, activation: Activation, budget: Budget
 ) -> tuple[Any, int]:
     try:
         items = get(payload, dropping.pointer)
@@ -80,9 +87,8 @@ def _apply(
     return replace(payload, dropping.pointer, kept), len(items) - len(kept)
 
 
-def _drops(dropping: _Dropping, item: Any, activation: Activation, budget: Budget) -> bool:
+def _drops(dropping: Dropping, item: Any, activation: Activation, budget: Budget) -> bool:
     if dropping.on_item:
-        # JMESPath knows no names: its root is the item itself
         return holds(dropping.where, {"payload": item}, budget)
     activation["item"] = item
     return holds(dropping.where, activation, budget)

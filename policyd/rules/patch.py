@@ -12,12 +12,14 @@ nothing of it is applied; `match.when` is the guard for what may be absent.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from policyd.activation import Activation
 from policyd.errors import EvaluationError
 from policyd.expr.cel import Program
-from policyd.expression import Budget
+from policyd.expression import Budget, Expression
 from policyd.model import Change
 from policyd.patch import (
     Op,
@@ -36,6 +38,31 @@ from policyd.site import Site
 _COMPUTED = "cel"
 
 
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """The step of `patch`.
+
+    computed: what gives the value of an operation, by the index of the operation.
+    changes: what is told where the payload is another one afterwards.
+    """
+
+    operations: tuple[Operation, ...]
+    computed: Mapping[int, Expression]
+    changes: tuple[Change, ...]
+
+    def __call__(
+        self, payload: Any, activation: Activation, budget: Budget
+    ) -> tuple[Any, tuple[Change, ...]]:
+        """Apply all operations in turn."""
+        budget.spend(len(self.operations))
+        values = {i: json_value(value(activation, budget)) for i, value in self.computed.items()}
+        try:
+            patched = apply_patch(payload, self.operations, values)
+        except PatchError as error:
+            raise EvaluationError(str(error)) from None
+        return (payload, ()) if same_json(payload, patched) else (patched, self.changes)
+
+
 def build(rules: tuple[Rule, ...], site: Site) -> Step | None:
     """A step that applies all operations in turn."""
     operations = [_operation(rule.node, site) for rule in rules]
@@ -49,19 +76,7 @@ def build(rules: tuple[Rule, ...], site: Site) -> Step | None:
         for rule, operation in zip(rules, ready, strict=True)
         if operation.op is not Op.TEST
     )
-
-    def step(
-        payload: Any, activation: Activation, budget: Budget
-    ) -> tuple[Any, tuple[Change, ...]]:
-        budget.spend(len(ready))
-        values = {i: json_value(program(activation, budget)) for i, program in computed.items()}
-        try:
-            patched = apply_patch(payload, ready, values)
-        except PatchError as error:
-            raise EvaluationError(str(error)) from None
-        return (payload, ()) if same_json(payload, patched) else (patched, changes)
-
-    return step
+    return Patch(ready, computed, changes)
 
 
 def _operation(node: Node, site: Site) -> Operation | None:
@@ -98,14 +113,21 @@ def _check_members(node: Node, operation: Operation, site: Site) -> None:
 
 
 def _program(node: Node, site: Site) -> Program | None:
-    value = node.value.get("value")
-    if not isinstance(value, dict) or set(value) != {_COMPUTED}:
+    code = computed_value(node)
+    if code is None:
         return None
-    code = node["value"][_COMPUTED]
     if not isinstance(code.value, str):
         site.report.error("wrong-type", code.span, "`cel` must be a text")
         return None
     return site.program(code)
+
+
+def computed_value(node: Node) -> Node | None:
+    """The expression of an operation whose value is computed."""
+    value = node.value.get("value")
+    if not isinstance(value, dict) or set(value) != {_COMPUTED}:
+        return None
+    return node["value"][_COMPUTED]
 
 
 def json_value(value: Any) -> Any:

@@ -4,22 +4,12 @@
     if loading.case_file is not None:
         results = run_case_file(loading.case_file)
 
-Knows the two kinds of cases that people write: what a policy set decides, and which diagnostics
-it gives.  How to answer the other kinds (a JSON-RPC call, a command line) is handed in, so that
-nothing here knows a server or a command.
+Knows also what the cases leave open: which rules and branches they never reach (`cover`), and
+which faults in a policy they would not notice (`prove`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
-
-from policyd.compiler import compile_bundle
-from policyd.errors import InvocationError
-from policyd.model import Direction, Invocation
-from policyd.snapshot import unmatched
 from policyd.testing.cases import (
     Case,
     CaseFile,
@@ -28,99 +18,25 @@ from policyd.testing.cases import (
     find_case_files,
     load_cases,
 )
-from policyd.testing.comparison import (
-    answer_problems,
-    decision_problems,
-    diagnostic_problems,
-    output_problems,
-)
+from policyd.testing.coverage import Branch, Coverage, RuleCount, cover
+from policyd.testing.proof import Proof, prove
+from policyd.testing.run import Answer, CaseResult, run_case, run_case_file
 
 __all__ = [
     "Answer",
+    "Branch",
     "Case",
     "CaseFile",
     "CaseKind",
     "CaseResult",
+    "Coverage",
     "Loading",
+    "Proof",
+    "RuleCount",
+    "cover",
     "find_case_files",
     "load_cases",
+    "prove",
     "run_case",
     "run_case_file",
 ]
-
-Answer = Callable[[CaseFile, Mapping[str, Any]], Mapping[str, Any]]
-"""From the `when` of a case to what came of it, as JSON.
-
-wire: `{"result": ...}` or `{"error": ...}`.  cli: `{"exit": 0, "stdout": "...", "stderr": "..."}`.
-"""
-
-NO_ANSWERS: Mapping[CaseKind, Answer] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class CaseResult:
-    """How one case went.
-
-    file, line: where the case stands.
-    problems: every difference, in words for the author of the policy; none when it passed.
-    """
-
-    file: str
-    line: int
-    name: str
-    problems: tuple[str, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        """True when everything was as expected."""
-        return not self.problems
-
-
-def run_case_file(
-    case_file: CaseFile, answers: Mapping[CaseKind, Answer] = NO_ANSWERS
-) -> tuple[CaseResult, ...]:
-    """Run every case of a file, in order."""
-    return tuple(run_case(case_file, case, answers) for case in case_file.cases)
-
-
-def run_case(
-    case_file: CaseFile, case: Case, answers: Mapping[CaseKind, Answer] = NO_ANSWERS
-) -> CaseResult:
-    """Run one case of a file.
-
-    *answers* says how to answer the kinds `wire` and `cli`; without, such a case fails.
-    """
-    if case.kind is CaseKind.COMPILE:
-        diagnostics = compile_bundle(case_file.bundle).diagnostics
-        problems = diagnostic_problems(case.then["diagnostics"], diagnostics)
-    elif case.kind is CaseKind.DECIDE:
-        problems = _decide(case_file, case)
-    elif case.kind not in answers:
-        problems = (f"nothing here can answer a case of the kind `{case.kind}`",)
-    else:
-        answer = answers[case.kind](case_file, case.when)
-        compare = answer_problems if case.kind is CaseKind.WIRE else output_problems
-        problems = compare(case.then, answer)
-    return CaseResult(case_file.name, case.line, case.name, problems)
-
-
-def _decide(case_file: CaseFile, case: Case) -> tuple[str, ...]:
-    assert case_file.snapshot is not None, "loading compiles what a case of this kind needs"
-    when = case.when
-    invocation = Invocation(
-        event=when["event"],
-        phase=when["phase"],
-        payload=when["payload"],
-        context=when.get("context", {}),
-        config=when.get("config", {}),
-        direction=Direction(when["direction"]) if "direction" in when else None,
-    )
-    try:
-        decision = case_file.snapshot.decide(invocation)
-    except InvocationError as error:
-        reason = error.data.get("reason", error.message)
-        return (f"the invocation is refused: {reason}",)
-    if not decision.outcomes:
-        # it would pass whatever the policies say
-        return (unmatched(when["event"], when["phase"]),)
-    return decision_problems(case.then, decision)

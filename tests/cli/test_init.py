@@ -25,21 +25,29 @@ def _empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_the_starter_policies_compile_and_pass_their_tests(policyd: Any) -> None:
+def test_the_starter_policies_compile_pass_their_tests_and_are_proven_by_them(policyd: Any) -> None:
     ended = policyd("init")
     lines = [f"wrote policies/{name}" for name in FILES]
     assert ended == {
         "exit": Exit.FINE,
         "stdout": "\n".join(
-            [*lines, "next:", "  policyd test policies", "  policyd serve policies", ""]
+            [
+                *lines,
+                "next:",
+                "  policyd test policies",
+                "  policyd check --prove policies",
+                "  policyd serve policies",
+                "",
+            ]
         ),
         "stderr": "",
     }
-    checked = policyd("check", "--strict", "policies")
+    checked = policyd("check", "--strict", "--prove", "policies")
     assert checked["exit"] == Exit.FINE
+    assert "\n9 of 9 rules proven, " in checked["stdout"]
     assert checked["stdout"].startswith("3 policies in 3 files, 0 errors, 0 warnings")
     tested = policyd("test", "policies")
-    assert (tested["exit"], tested["stdout"]) == (Exit.FINE, "15 passed, 0 failed\n")
+    assert (tested["exit"], tested["stdout"]) == (Exit.FINE, "19 passed, 0 failed\n")
 
 
 def test_every_starter_policy_has_cases() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policyd.errors import EvaluationError
+from policyd.errors import Cause, EvaluationError
 from policyd.expr.jmes import MAX_LENGTH, JmesProgram, compile_jmespath
 from policyd.expression import Budget
 
@@ -26,8 +26,8 @@ def compiled(text: str) -> JmesProgram:
     return program
 
 
-def evaluate(text: str, payload: Any) -> Any:
-    return compiled(text)({"payload": payload}, Budget(1000, time.monotonic() + 10))
+def evaluate(text: str, payload: Any, steps: int = 1000) -> Any:
+    return compiled(text)({"payload": payload}, Budget(steps, time.monotonic() + 10))
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,7 @@ def evaluate(text: str, payload: Any) -> Any:
         ("messages[?tool == 'x'].now | [0]", {"messages": [{"tool": "x", "now": 2}]}, 2),
         ("arguments.count", {"arguments": {"count": 0}}, 0),
         ("arguments.flags == null || length(arguments.flags) < `5`", {"arguments": {}}, True),
+        ("arguments[]", {"arguments": 1}, None),
         ("join(',', arguments.tags) == 'a,b'", {"arguments": {"tags": ["a", "b"]}}, True),
     ],
 )
@@ -91,8 +92,42 @@ def test_a_payload_too_deep_for_the_library_is_an_evaluation_error() -> None:
     for _ in range(100_000):
         deep = [deep]
     with pytest.raises(EvaluationError) as caught:
-        evaluate("to_string(@) == 'x'", deep)
+        evaluate("to_string(@) == 'x'", deep, 10**6)
     assert caught.value.reason == "the payload is too large for the expression"
+
+
+@pytest.mark.parametrize(
+    ("text", "payload", "steps"),
+    [
+        ("[?a].b", [{"a": 1, "b": 2}] * 1000, 1000),
+        ("[] | [] | [] | length(@)", [[1] * 500] * 10, 5000),
+        ("to_string(@)", [[]] * 2000, 1000),
+        ("sort(@)", [1] * 9000, 1000),
+        ("join(',', @)", ["a" * 6400] * 20, 1000),
+    ],
+)
+def test_what_visits_much_is_paid_for(text: str, payload: Any, steps: int) -> None:
+    evaluate(text, payload, 10**6)
+    with pytest.raises(EvaluationError) as caught:
+        evaluate(text, payload, steps)
+    assert caught.value.cause is Cause.BUDGET
+
+
+def test_a_text_that_is_too_large_is_not_made() -> None:
+    with pytest.raises(EvaluationError) as caught:
+        evaluate("join('', [@, @, @])", "a" * (1 << 21), 10**6)
+    assert caught.value.reason == "the text that `join()` makes is too large"
+    with pytest.raises(EvaluationError) as caught:
+        evaluate("to_string(@)", {"a": ["b" * (1 << 21)] * 3}, 10**6)
+    assert caught.value.cause is Cause.BUDGET
+
+
+def test_a_function_is_not_begun_that_would_end_after_the_deadline() -> None:
+    program = compiled("sort(@)")
+    with pytest.raises(EvaluationError) as caught:
+        program({"payload": [1] * 300_000}, Budget(10**6, time.monotonic() + 0.01))
+    assert caught.value.reason == "the deadline would pass before this is done"
+    assert caught.value.cause is Cause.DEADLINE
 
 
 @pytest.mark.parametrize(
@@ -134,6 +169,7 @@ def test_a_payload_too_deep_for_the_library_is_an_evaluation_error() -> None:
             "a text stands in single quotes: `'...'`",
         ),
         ("a" * (MAX_LENGTH + 1), "jmespath-too-long", MAX_LENGTH, 1, None),
+        ("!" * 101 + "a", "jmespath-too-deep", 0, 102, None),
         ("[@,@]|" * 9 + "@", "jmespath-too-large", 0, 55, None),
         ("a.[@,@,@,@,@,@,@,@,@][].[@,@,@,@,@,@,@,@,@].{a: @, b: @, c: @, d: @}[]", *TOO_WIDE),
         ("x || !(a > `1`)", *NEGATED),

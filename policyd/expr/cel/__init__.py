@@ -1,21 +1,24 @@
 """CEL, the language of conditions: compiled once into Python over plain JSON values.
 
-    text -> lex -> parse -> check -> interpret (exact) and generate (fast) -> Program
+    text -> lex -> parse -> check -> infer -> interpret (exact) and generate (fast) -> Program
 
 Semantics are those of the CEL language definition, over JSON: no protobuf messages, numbers on
-one number line.  The typed check against the MCP schemas will stand between `check` and the two
-paths, where `kinds` stands now.
+one number line.  `infer` refuses what the types of the scope make impossible.  The two paths
+believe no schema: what they leave out is what `kinds` knows of any value whatever.
 """
 
 from __future__ import annotations
 
-from policyd.expr.cel.check import check, not_boolean
+from dataclasses import replace
+
+from policyd.expr.cel.check import check
+from policyd.expr.cel.infer import assume, infer
 from policyd.expr.cel.lex import SPLIT
 from policyd.expr.cel.parse import parse
 from policyd.expr.cel.program import Program, Result
 from policyd.expression import Flaw, Scope
 
-__all__ = ["Program", "Result", "compile_cel"]
+__all__ = ["Program", "Result", "compile_cel", "given_by"]
 
 
 def compile_cel(text: str, scope: Scope, result: Result = Result.ANY) -> Program | tuple[Flaw, ...]:
@@ -31,6 +34,11 @@ def compile_cel(text: str, scope: Scope, result: Result = Result.ANY) -> Program
         return (Flaw("cel-too-deep", "the expression nests too deep", 0, len(text), SPLIT),)
 
 
+def given_by(condition: Program, scope: Scope) -> Scope:
+    """*scope* for expressions that are asked only where *condition*, compiled in it, holds."""
+    return replace(scope, given=assume(condition.checked.root, condition.text, scope))
+
+
 def _compile(text: str, scope: Scope, result: Result) -> Program | tuple[Flaw, ...]:
     tree = parse(text)
     if isinstance(tree, tuple):
@@ -38,5 +46,5 @@ def _compile(text: str, scope: Scope, result: Result) -> Program | tuple[Flaw, .
     checked = check(tree, text, scope)
     if isinstance(checked, tuple):
         return checked
-    flaw = not_boolean(checked.root) if result is Result.BOOL else None
-    return (flaw,) if flaw is not None else Program(text, checked, result)
+    inference = infer(checked.root, text, scope, boolean=result is Result.BOOL)
+    return inference.flaws or Program(text, checked, result, inference.type)

@@ -15,15 +15,25 @@ from typing import Any, Final
 from policyd.diagnostics import did_you_mean
 from policyd.expr.cel.function import NOT_LITERAL, Function
 from policyd.expr.cel.functions import FUNCTIONS
-from policyd.expr.cel.kinds import Kind, kind_of
-from policyd.expr.cel.macros import LOOPS, RESERVED, take_has, take_loop
+from policyd.expr.cel.macros import (
+    LOOPS,
+    OPTIONALS,
+    RESERVED,
+    take_bind,
+    take_has,
+    take_loop,
+    take_optional_map,
+    take_or,
+)
 from policyd.expr.cel.suggest import calls_written, function_help, is_like_macro, name_help
 from policyd.expr.cel.tree import (
     And,
     Apply,
     Binary,
+    Bind,
     Call,
     Conditional,
+    Entry,
     Free,
     Has,
     Index,
@@ -36,8 +46,13 @@ from policyd.expr.cel.tree import (
     Negate,
     Node,
     Not,
+    OptionalIndex,
+    OptionalMap,
+    OptionalOr,
+    OptionalSelect,
     Or,
     Select,
+    literal_values,
 )
 from policyd.expr.cel.values import TYPES
 from policyd.expression import Flaw, Scope
@@ -66,18 +81,6 @@ def check(root: Node, text: str, scope: Scope) -> Checked | tuple[Flaw, ...]:
     if checker.flaws:
         return tuple(sorted(checker.flaws, key=lambda flaw: (flaw.offset, flaw.code)))
     return Checked(resolved, frozenset(checker.free), checker.slots)
-
-
-def not_boolean(root: Node) -> Flaw | None:
-    """The flaw of a checked tree that cannot yield a bool, or None where it may."""
-    kind = kind_of(root)
-    if kind in (Kind.BOOL, Kind.UNKNOWN):
-        return None
-    text = "a condition is needed, but this yields " + (
-        "something else" if kind is Kind.OTHER else kind
-    )
-    help = "compare it, as in `... == ...`"
-    return Flaw("cel-not-boolean", text, root.offset, root.length, help)
 
 
 class _Checker:
@@ -138,7 +141,8 @@ class _Checker:
         if table == "variables":
             if name in self._scope.variables:
                 return self._read(node, f"variables.{name}")
-            help = did_you_mean(name, self._scope.variables)
+            help = self._scope.absent.get(f"variables.{name}")
+            help = help or did_you_mean(name, self._scope.variables)
             return self._flaw("cel-unknown-variable", f"unknown variable `{name}`", node, help)
         if name in self._scope.constants:
             return Literal(node.offset, node.length, self._scope.constants[name])
@@ -174,14 +178,34 @@ class _Checker:
         operand = self.visit(node.operand, bound)
         return Index(node.offset, node.length, operand, self.visit(key, bound))
 
+    def optional_select(self, node: OptionalSelect, bound: _Bound) -> Node:
+        """`a.?b`."""
+        operand = self.visit(node.operand, bound)
+        return OptionalSelect(node.offset, node.length, operand, node.field)
+
+    def optional_index(self, node: OptionalIndex, bound: _Bound) -> Node:
+        """`a[?b]`; with a literal key it is a selection."""
+        key = node.index
+        if isinstance(key, Literal) and isinstance(key.value, str):
+            field = OptionalSelect(key.offset, key.length, node.operand, key.value)
+            return self.optional_select(field, bound)
+        operand = self.visit(node.operand, bound)
+        return OptionalIndex(node.offset, node.length, operand, self.visit(key, bound))
+
+    def entry(self, node: Entry, bound: _Bound) -> Node:
+        """`?a` in a list or a map."""
+        return Entry(node.offset, node.length, self.visit(node.optional, bound))
+
     def call(self, node: Call, bound: _Bound) -> Node:
         """A call of a macro, a namespaced function, a method or a function."""
-        if node.name in LOOPS:
-            return self._loop(node, bound)
-        if node.name == "has":
-            return self._has(node, bound)
+        macro = _MACROS.get(node.name)
+        if macro is not None:
+            resolved: Node = macro(self, node, bound)
+            return resolved
         space = self._dotted(node.receiver, bound)
-        if space and any(name.startswith(f"{space}.") for name in FUNCTIONS):
+        if (space, node.name) == ("cel", "bind"):
+            return self._bind(node, bound)
+        if space == "cel" or any(name.startswith(f"{space}.") for name in FUNCTIONS):
             name, receiver = f"{space}.{node.name}", None
         else:
             name, receiver = node.name, node.receiver
@@ -189,7 +213,8 @@ class _Checker:
         function = FUNCTIONS.get(name)
         if function is None:
             # what stands in a misspelt macro has names that only the macro would make known
-            for argument in written[:1] if is_like_macro(name) else written:
+            receivers = written[: receiver is not None]
+            for argument in receivers if is_like_macro(name) else written:
                 self.visit(argument, bound)
             text = f"unknown function `{name}`"
             return self._flaw("cel-unknown-function", text, node, function_help(name))
@@ -213,7 +238,8 @@ class _Checker:
             alone = tuple(v if i == place else NOT_LITERAL for i, v in enumerate(values))
             if function.literal(alone) is not None:
                 guilty = place
-        code = "bad-pattern" if function.name == "matches" else "cel-bad-argument"
+        takes_pattern = function.name == "matches" or function.name.startswith("regex.")
+        code = "bad-pattern" if takes_pattern else "cel-bad-argument"
         self._flaw(code, text, arguments[guilty])
 
     def _has(self, node: Call, bound: _Bound) -> Node:
@@ -228,21 +254,57 @@ class _Checker:
         operand = self.visit(selection.operand, bound)
         return Has(selection.offset, selection.length, operand, selection.field)
 
+    def _variables(
+        self, variables: tuple[Name, ...], bound: _Bound
+    ) -> tuple[_Bound, tuple[int, ...]]:
+        """The names known inside of a macro with these variables, and their slots."""
+        first = self.slots
+        self.slots += len(variables)
+        slots = tuple(range(first, self.slots))
+        names = [variable.name for variable in variables]
+        return {**bound, **dict(zip(names, slots, strict=True))}, slots
+
     def _loop(self, node: Call, bound: _Bound) -> Node:
-        source = None if node.receiver is None else self.visit(node.receiver, bound)
         call = take_loop(node)
-        if isinstance(call, Flaw) or source is None:
-            assert isinstance(call, Flaw), "a loop without receiver is a flaw"
-            self.flaws.append(call)
-            return node
-        inner = dict(bound)
-        for variable in call.variables:
-            inner[variable.name] = self.slots
-            self.slots += 1
-        slots = tuple([inner[variable.name] for variable in call.variables])
+        if isinstance(call, Flaw):
+            return self._misused(node, bound, call)
+        source = self.visit(call.source, bound)
+        inner, slots = self._variables(call.variables, bound)
         test = None if call.test is None else self.visit(call.test, inner)
         result = None if call.result is None else self.visit(call.result, inner)
         return Loop(node.offset, node.length, call.macro, source, slots, test, result)
+
+    def _misused(self, node: Call, bound: _Bound, flaw: Flaw) -> Node:
+        """A call of a macro that is not one; what it is called on is looked at all the same."""
+        if node.receiver is not None:
+            self.visit(node.receiver, bound)
+        self.flaws.append(flaw)
+        return node
+
+    def _bind(self, node: Call, bound: _Bound) -> Node:
+        call = take_bind(node)
+        if isinstance(call, Flaw):
+            self.flaws.append(call)
+            return node
+        value = self.visit(call.value, bound)
+        inner, (slot,) = self._variables((call.variable,), bound)
+        return Bind(node.offset, node.length, slot, value, self.visit(call.body, inner))
+
+    def _optional_map(self, node: Call, bound: _Bound) -> Node:
+        call = take_optional_map(node)
+        if isinstance(call, Flaw):
+            return self._misused(node, bound, call)
+        source = self.visit(call.value, bound)
+        inner, (slot,) = self._variables((call.variable,), bound)
+        result, flat = self.visit(call.body, inner), node.name == "optFlatMap"
+        return OptionalMap(node.offset, node.length, source, slot, result, flat)
+
+    def _or(self, node: Call, bound: _Bound) -> Node:
+        call = take_or(node)
+        if isinstance(call, Flaw):
+            return self._misused(node, bound, call)
+        operand, otherwise = [self.visit(part, bound) for part in call]
+        return OptionalOr(node.offset, node.length, operand, otherwise, node.name == "orValue")
 
     def invert(self, node: Not, bound: _Bound) -> Node:
         """`!a`."""
@@ -291,6 +353,9 @@ _VISITS: Final[dict[type[Node], Any]] = {
     Name: _Checker.name,
     Select: _Checker.select,
     Index: _Checker.index,
+    OptionalSelect: _Checker.optional_select,
+    OptionalIndex: _Checker.optional_index,
+    Entry: _Checker.entry,
     Call: _Checker.call,
     Not: _Checker.invert,
     Negate: _Checker.negate,
@@ -302,7 +367,9 @@ _VISITS: Final[dict[type[Node], Any]] = {
     MapLiteral: _Checker.map_literal,
 }
 
-
-def literal_values(arguments: tuple[Node, ...]) -> tuple[Any, ...]:
-    """The value of each argument that is a literal, NOT_LITERAL for the others."""
-    return tuple([node.value if isinstance(node, Literal) else NOT_LITERAL for node in arguments])
+_MACROS: Final[dict[str, Any]] = {
+    **dict.fromkeys(LOOPS, _Checker._loop),
+    **dict.fromkeys(OPTIONALS, _Checker._or),
+    **dict.fromkeys(("optMap", "optFlatMap"), _Checker._optional_map),
+    "has": _Checker._has,
+}

@@ -14,19 +14,21 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from policyd.errors import EvaluationError
-from policyd.expr.cel import operators, values
-from policyd.expr.cel.check import literal_values
+from policyd.expr.cel import operators, optional, python, shortcuts, values
 from policyd.expr.cel.function import NOT_LITERAL
 from policyd.expr.cel.interpret import OPERATIONS
 from policyd.expr.cel.kinds import Kind, kind_of
+from policyd.expr.cel.python import LOAD, PLACE, STORE
 from policyd.expr.cel.tree import (
     And,
     Apply,
     Binary,
+    Bind,
     Conditional,
+    Entry,
     Free,
     Has,
     Index,
@@ -38,32 +40,23 @@ from policyd.expr.cel.tree import (
     Negate,
     Node,
     Not,
+    OptionalIndex,
+    OptionalMap,
+    OptionalOr,
+    OptionalSelect,
     Or,
     Select,
+    literal_values,
     walk,
 )
 from policyd.expression import Budget
 
 Fast = Callable[[Mapping[str, Any], Budget], Any]
 
-
-class _Place(TypedDict):
-    lineno: int
-    col_offset: int
-
-
-_PLACE: Final[_Place] = {"lineno": 1, "col_offset": 0}
-_LOAD: Final = ast.Load()
-_STORE: Final = ast.Store()
-_ORDER: Final[dict[str, ast.cmpop]] = {
-    "<": ast.Lt(),
-    "<=": ast.LtE(),
-    ">": ast.Gt(),
-    ">=": ast.GtE(),
-}
+_AFFIXES: Final = {"startsWith": "startswith", "endsWith": "endswith"}
+_BUDGET: Final = python.name("budget")
 _PLAIN: Final = frozenset({int, float, str, bytes, bool, type(None)})
 """The types whose values may stand in code as they are."""
-
 
 MAX_LOOPS: Final = 10
 """Loops within loops that are left to Python; the exact path has no such limit.
@@ -107,10 +100,10 @@ class _Generator:
         definition = module.body[0]
         assert isinstance(definition, ast.FunctionDef)
         definition.body = [
-            ast.Assign([ast.Name(name, _STORE, **_PLACE)], _read(key), **_PLACE)
+            ast.Assign([ast.Name(name, STORE, **PLACE)], python.read(key), **PLACE)
             for key, name in self._hoisted.items()
         ]
-        definition.body.append(ast.Return(body, **_PLACE))
+        definition.body.append(ast.Return(body, **PLACE))
         exec(compile(module, "<cel>", "exec"), self._globals)
         fast: Fast = self._globals.pop("fast")
         return fast
@@ -130,15 +123,15 @@ class _Generator:
         """*value* under a name of its own; it is kept alive, so its id stays its own."""
         name = self._names.setdefault(id(value), f"global_{len(self._names)}")
         self._globals[name] = value
-        return _name(name)
+        return python.name(name)
 
     def _call(self, function: Callable[..., Any], *arguments: ast.expr) -> ast.expr:
-        return ast.Call(self._global(function), list(arguments), [], **_PLACE)
+        return ast.Call(self._global(function), list(arguments), [], **PLACE)
 
     def constant(self, value: Any) -> ast.expr:
         """A value that is known."""
         if type(value) in _PLAIN:
-            return ast.Constant(value, **_PLACE)
+            return ast.Constant(value, **PLACE)
         return self._global(value)
 
     def literal(self, node: Literal) -> ast.expr:
@@ -148,22 +141,24 @@ class _Generator:
     def free(self, node: Free) -> ast.expr:
         """A value of the activation."""
         name = self._hoisted.get(node.key)
-        return _read(node.key) if name is None else _name(name)
+        return python.read(node.key) if name is None else python.name(name)
 
     def local(self, node: Local) -> ast.expr:
         """A loop variable."""
-        return _name(f"local_{node.slot}")
+        return python.name(f"local_{node.slot}")
 
     def select(self, node: Select) -> ast.expr:
-        """`a['b']`: nothing but a map takes a text between brackets."""
-        operand, field = self.visit(node.operand), _text(node.field)
+        """`a['b']`: nothing but a map takes a text between brackets, and so no optional."""
+        operand, field = self.visit(node.operand), python.text(node.field)
         if kind_of(node.operand) in (Kind.UNKNOWN, Kind.MAP):
-            return ast.Subscript(operand, field, _LOAD, **_PLACE)
+            return ast.Subscript(operand, field, LOAD, **PLACE)
         return self._call(operators.select, operand, field)  # Python warns of `1['b']`
 
     def has(self, node: Has) -> ast.expr:
         """`dict.__contains__(a, 'b')` raises for everything but a map."""
-        return self._call(dict.__contains__, self.visit(node.operand), _text(node.field))
+        chained = kind_of(node.operand) is Kind.OPTIONAL
+        test: Callable[..., bool] = operators.has_field if chained else dict.__contains__
+        return self._call(test, self.visit(node.operand), python.text(node.field))
 
     def index(self, node: Index) -> ast.expr:
         """`a[b]`."""
@@ -171,7 +166,7 @@ class _Generator:
 
     def invert(self, node: Not) -> ast.expr:
         """`not a`."""
-        return ast.UnaryOp(ast.Not(), self.condition(node.operand), **_PLACE)
+        return ast.UnaryOp(ast.Not(), self.condition(node.operand), **PLACE)
 
     def negate(self, node: Negate) -> ast.expr:
         """`-a`, with its limits."""
@@ -179,42 +174,54 @@ class _Generator:
 
     def conjunction(self, node: And) -> ast.expr:
         """`a and b`."""
-        return ast.BoolOp(ast.And(), [self.condition(n) for n in node.operands], **_PLACE)
+        return ast.BoolOp(ast.And(), [self.condition(n) for n in node.operands], **PLACE)
 
     def disjunction(self, node: Or) -> ast.expr:
         """`a or b`."""
-        return ast.BoolOp(ast.Or(), [self.condition(n) for n in node.operands], **_PLACE)
+        return ast.BoolOp(ast.Or(), [self.condition(n) for n in node.operands], **PLACE)
 
     def conditional(self, node: Conditional) -> ast.expr:
         """`b if a else c`."""
         condition = self.condition(node.condition)
-        return ast.IfExp(condition, self.visit(node.then), self.visit(node.otherwise), **_PLACE)
+        return ast.IfExp(condition, self.visit(node.then), self.visit(node.otherwise), **PLACE)
 
     def list_literal(self, node: ListLiteral) -> ast.expr:
-        """`[a, b]`."""
-        return ast.List([self.visit(item) for item in node.items], _LOAD, **_PLACE)
+        """`[a, b]`, with `*present(c)` for an optional entry."""
+        return ast.List([self._item(item) for item in node.items], LOAD, **PLACE)
+
+    def _item(self, item: Node) -> ast.expr:
+        if isinstance(item, Entry):
+            return python.spread(self._call(optional.present, self.visit(item.optional)))
+        return self.visit(item)
 
     def map_literal(self, node: MapLiteral) -> ast.expr:
         """`{'a': b}` where all keys are known texts, else by the exact rules for keys."""
         keys = [key.value for key, _ in node.entries if isinstance(key, Literal)]
         texts = {key for key in keys if type(key) is str}
-        if len(texts) == len(node.entries):
+        maybe = any(isinstance(value, Entry) for _, value in node.entries)
+        if len(texts) == len(node.entries) and not maybe:
             made = [self.visit(value) for _, value in node.entries]
-            return ast.Dict([self.constant(key) for key in keys], made, **_PLACE)
-        entries = [_tuple(self.visit(key), self.visit(value)) for key, value in node.entries]
-        return self._call(operators.make_map, _tuple(*entries))
+            return ast.Dict([self.constant(key) for key in keys], made, **PLACE)
+        entries = [self._entry(key, value) for key, value in node.entries]
+        return self._call(operators.make_map, python.made_tuple(*entries))
+
+    def _entry(self, key: Node, value: Node) -> ast.expr:
+        if isinstance(value, Entry):
+            held = self._call(optional.present_entry, self.visit(key), self.visit(value.optional))
+            return python.spread(held)
+        return python.made_tuple(self.visit(key), self.visit(value))
 
     def binary(self, node: Binary) -> ast.expr:
         """`a + b` and its like."""
         if node.operator in ("==", "!="):
             return self._equality(node)
-        if node.operator in _ORDER:
+        if node.operator in python.ORDER:
             return self._order(node)
         if node.operator == "in":
             return self._membership(node)
         left, right = self.visit(node.left), self.visit(node.right)
         if node.operator == "+":
-            return self._call(operators.add, left, right, _name("budget"))
+            return self._call(operators.add, left, right, _BUDGET)
         return self._call(OPERATIONS[node.operator], left, right)
 
     def _equality(self, node: Binary) -> ast.expr:
@@ -222,13 +229,13 @@ class _Generator:
         negated = node.operator == "!="
         for literal, operand in ((node.right, left), (node.left, right)):
             known = isinstance(operand, ast.Constant)  # Python warns of `1 is None`
-            if isinstance(literal, Literal) and _is_singleton(literal.value) and not known:
+            if isinstance(literal, Literal) and shortcuts.is_singleton(literal.value) and not known:
                 compare: ast.cmpop = ast.IsNot() if negated else ast.Is()
-                return _compare(operand, compare, self.constant(literal.value))
-        if _is_plain_equality(node.left, node.right):
-            return _compare(left, ast.NotEq() if negated else ast.Eq(), right)
-        equal = self._call(values.equal, left, right, _name("budget"))
-        return ast.UnaryOp(ast.Not(), equal, **_PLACE) if negated else equal
+                return python.compare(operand, compare, self.constant(literal.value))
+        if shortcuts.is_plain_equality(node.left, node.right):
+            return python.compare(left, ast.NotEq() if negated else ast.Eq(), right)
+        equal = self._call(values.equal, left, right, _BUDGET)
+        return ast.UnaryOp(ast.Not(), equal, **PLACE) if negated else equal
 
     def _order(self, node: Binary) -> ast.expr:
         left, right = self.visit(node.left), self.visit(node.right)
@@ -241,14 +248,14 @@ class _Generator:
         elif Kind.STRING not in kinds and Kind.TIME not in kinds:
             return self._call(OPERATIONS[node.operator], left, right)
         # Python compares a text or a time only with its like
-        return _compare(left, _ORDER[node.operator], right)
+        return python.compare(left, python.ORDER[node.operator], right)
 
     def _membership(self, node: Binary) -> ast.expr:
         element = self.visit(node.left)
-        members = _members(node.right)
-        if members is not None and all(map(_is_plain_member, members)):
-            return _compare(element, ast.In(), self._global(frozenset(members)))
-        return self._call(operators.contains, element, self.visit(node.right), _name("budget"))
+        known = shortcuts.members(node.right)
+        if known is not None and all(map(shortcuts.is_plain_member, known)):
+            return python.compare(element, ast.In(), self._global(frozenset(known)))
+        return self._call(operators.contains, element, self.visit(node.right), _BUDGET)
 
     def apply(self, node: Apply) -> ast.expr:
         """A call of a function, or what stands for it."""
@@ -257,8 +264,8 @@ class _Generator:
         if name == "size":
             return self._call(len, self.visit(node.arguments[0]))
         if name in _AFFIXES and type(known[1]) is str:
-            method = ast.Attribute(self.visit(node.arguments[0]), _AFFIXES[name], _LOAD, **_PLACE)
-            return ast.Call(method, [self.constant(known[1])], [], **_PLACE)
+            method = ast.Attribute(self.visit(node.arguments[0]), _AFFIXES[name], LOAD, **PLACE)
+            return ast.Call(method, [self.constant(known[1])], [], **PLACE)
         return self._folded(node, known) or self._applied(node, known)
 
     def _folded(self, node: Apply, known: tuple[Any, ...]) -> ast.expr | None:
@@ -285,7 +292,7 @@ class _Generator:
             )
         made = [self.visit(argument) for argument in arguments]
         if function.budgeted:
-            made.insert(0, _name("budget"))
+            made.insert(0, _BUDGET)
         return self._call(call, *made)
 
     def loop(self, node: Loop) -> ast.expr:
@@ -299,29 +306,67 @@ class _Generator:
 
     def _loop(self, node: Loop) -> ast.expr:
         tests = [] if node.test is None else [self.condition(node.test)]
-        if node.macro == "map":
-            assert node.result is not None, "map has a result"
-            return ast.ListComp(self.visit(node.result), [self._visits(node, tests)], **_PLACE)
-        if node.macro == "filter":
-            item = _name(f"local_{node.slots[0]}")
-            return ast.ListComp(item, [self._visits(node, tests)], **_PLACE)
-        found = ast.GeneratorExp(tests[0], [self._visits(node, [])], **_PLACE)
-        if node.macro == "exists_one":
-            return _compare(self._call(sum, found), ast.Eq(), ast.Constant(1, **_PLACE))
-        return self._call(all if node.macro == "all" else any, found)
+        if node.macro in _QUANTIFIERS:
+            found = ast.GeneratorExp(tests[0], [self._visits(node, [])], **PLACE)
+            if node.macro == "exists_one":
+                return python.compare(self._call(sum, found), ast.Eq(), self.constant(1))
+            return self._call(_QUANTIFIERS[node.macro], found)
+        visits = [self._visits(node, tests)]
+        result = python.name(f"local_{node.slots[0]}")
+        if node.result is not None:
+            result = self.visit(node.result)
+        if node.macro == "transformMap":
+            return ast.DictComp(python.name(f"local_{node.slots[0]}"), result, visits, **PLACE)
+        made = ast.ListComp(result, visits, **PLACE)
+        if node.macro == "transformMapEntry":
+            return self._call(operators.merge_maps, made, _BUDGET)
+        if node.macro == "sortBy":
+            key = python.function(result, f"local_{node.slots[0]}")
+            return self._call(operators.sort_by, self.visit(node.source), key, _BUDGET)
+        return made
 
     def _visits(self, node: Loop, tests: list[ast.expr]) -> ast.comprehension:
-        targets = [ast.Name(f"local_{slot}", _STORE, **_PLACE) for slot in node.slots]
-        source = self.visit(node.source)
+        targets = [ast.Name(f"local_{slot}", STORE, **PLACE) for slot in node.slots]
+        visit = operators.elements if len(targets) == 1 else operators.pairs
+        if node.macro not in _QUANTIFIERS:
+            visit = operators.few_elements if len(targets) == 1 else operators.few_pairs
+        visited = self._call(visit, self.visit(node.source), _BUDGET)
         if len(targets) == 1:
-            visited = self._call(operators.elements, source, _name("budget"))
             return ast.comprehension(targets[0], visited, tests, 0)
-        visited = self._call(operators.pairs, source, _name("budget"))
-        pair = ast.Tuple(list[ast.expr](targets), _STORE, **_PLACE)
+        pair = ast.Tuple(list[ast.expr](targets), STORE, **PLACE)
         return ast.comprehension(pair, visited, tests, 0)
 
+    def bind(self, node: Bind) -> ast.expr:
+        """`(lambda local_1: body)(value)`."""
+        body = python.function(self.visit(node.body), f"local_{node.slot}")
+        return ast.Call(body, [self.visit(node.value)], [], **PLACE)
 
-_AFFIXES: Final = {"startsWith": "startswith", "endsWith": "endswith"}
+    def optional_select(self, node: OptionalSelect) -> ast.expr:
+        """`a.?b`."""
+        return self._call(
+            operators.optional_select, self.visit(node.operand), python.text(node.field)
+        )
+
+    def optional_index(self, node: OptionalIndex) -> ast.expr:
+        """`a[?b]`."""
+        return self._call(
+            operators.optional_index, self.visit(node.operand), self.visit(node.index)
+        )
+
+    def optional_map(self, node: OptionalMap) -> ast.expr:
+        """`a.optMap(x, b)`."""
+        change = optional.flat_mapped if node.flat else optional.mapped
+        result = python.function(self.visit(node.result), f"local_{node.slot}")
+        return self._call(change, self.visit(node.source), result)
+
+    def optional_or(self, node: OptionalOr) -> ast.expr:
+        """`a.or(b)`."""
+        choose = optional.or_value if node.unwrapped else optional.or_optional
+        otherwise = python.function(self.visit(node.otherwise))
+        return self._call(choose, self.visit(node.operand), otherwise)
+
+
+_QUANTIFIERS: Final[dict[str, Callable[..., Any]]] = {"all": all, "exists": any, "exists_one": sum}
 
 _RULES: Final[dict[type[Node], Any]] = {
     Literal: _Generator.literal,
@@ -340,56 +385,9 @@ _RULES: Final[dict[type[Node], Any]] = {
     ListLiteral: _Generator.list_literal,
     MapLiteral: _Generator.map_literal,
     Loop: _Generator.loop,
+    Bind: _Generator.bind,
+    OptionalSelect: _Generator.optional_select,
+    OptionalIndex: _Generator.optional_index,
+    OptionalMap: _Generator.optional_map,
+    OptionalOr: _Generator.optional_or,
 }
-
-
-def _name(name: str) -> ast.expr:
-    return ast.Name(name, _LOAD, **_PLACE)
-
-
-def _text(text: str) -> ast.expr:
-    return ast.Constant(text, **_PLACE)
-
-
-def _read(key: str) -> ast.expr:
-    return ast.Subscript(_name("activation"), _text(key), _LOAD, **_PLACE)
-
-
-def _tuple(*items: ast.expr) -> ast.expr:
-    return ast.Tuple(list(items), _LOAD, **_PLACE)
-
-
-def _compare(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
-    return ast.Compare(left, [operator], [right], **_PLACE)
-
-
-def _is_singleton(value: Any) -> bool:
-    return value is None or value is True or value is False
-
-
-def _is_plain_equality(left: Node, right: Node) -> bool:
-    """True where Python's `==` is CEL's: it differs for `1 == true` and inside of lists."""
-    kinds = (kind_of(left), kind_of(right))
-    if Kind.STRING in kinds or kinds == (Kind.NUMBER, Kind.NUMBER):
-        return True
-    return any(
-        isinstance(node, Literal)
-        and type(node.value) in values.NUMBERS
-        and node.value not in (0, 1)
-        for node in (left, right)
-    )
-
-
-def _members(node: Node) -> list[Any] | None:
-    """The elements of a list that is known."""
-    if isinstance(node, Literal) and type(node.value) is list:
-        return node.value
-    if isinstance(node, ListLiteral) and NOT_LITERAL not in literal_values(node.items):
-        return list(literal_values(node.items))
-    return None
-
-
-def _is_plain_member(value: Any) -> bool:
-    """True where a set finds *value* as CEL does; `0` and `1` are no bools to CEL."""
-    kind = type(value)
-    return kind is str or value is None or (kind in (int, float) and value not in (0, 1))

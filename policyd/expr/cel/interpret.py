@@ -7,16 +7,19 @@ Slow (some ten microseconds) but runs only where the fast path gave up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
-from policyd.errors import Cause, EvaluationError
-from policyd.expr.cel import operators, values
+from policyd.errors import EvaluationError
+from policyd.expr.cel import loops, operators, optional, values
+from policyd.expr.cel.loops import Closure, Frame, Verdict, at
 from policyd.expr.cel.tree import (
     And,
     Apply,
     Binary,
+    Bind,
     Conditional,
+    Entry,
     Free,
     Has,
     Index,
@@ -28,38 +31,22 @@ from policyd.expr.cel.tree import (
     Negate,
     Node,
     Not,
+    OptionalIndex,
+    OptionalMap,
+    OptionalOr,
+    OptionalSelect,
     Or,
     Select,
 )
+from policyd.expr.cel.values import OptionalValue
 from policyd.expression import Budget
 
-
-class Frame:
-    """What one evaluation works on: names, loop variables, budget."""
-
-    __slots__ = ("activation", "budget", "slots")
-
-    def __init__(self, activation: Mapping[str, Any], budget: Budget, slots: int) -> None:
-        self.activation = activation
-        self.budget = budget
-        self.slots: list[Any] = [None] * slots
-
-
-Closure = Callable[[Frame], Any]
+__all__ = ["OPERATIONS", "Closure", "Frame", "interpret"]
 
 
 def interpret(node: Node) -> Closure:
     """The closure for *node*, a part of a checked tree."""
     return _RULES[type(node)](node)
-
-
-def _at(offset: int, operation: Callable[..., Any], *operands: Any) -> Any:
-    """Do one operation, whose operands are values already; its error is at *offset*."""
-    try:
-        return operation(*operands)
-    except EvaluationError as error:
-        error.offset = offset
-        raise
 
 
 def _literal(node: Literal) -> Closure:
@@ -84,32 +71,50 @@ def _free(node: Free) -> Closure:
 
 def _local(node: Local) -> Closure:
     slot = node.slot
-    return lambda frame: frame.slots[slot]
+
+    def read(frame: Frame) -> Any:
+        value = frame.slots[slot]
+        if type(value) is not _Unread:
+            return value
+        frame.slots[slot] = value = value.closure(frame)
+        return value
+
+    return read
 
 
 def _select(node: Select) -> Closure:
     operand, field, offset = interpret(node.operand), node.field, node.offset
-    return lambda frame: _at(offset, operators.select, operand(frame), field)
+    return lambda frame: at(offset, operators.select, operand(frame), field)
 
 
 def _has(node: Has) -> Closure:
     operand, field, offset = interpret(node.operand), node.field, node.offset
-    return lambda frame: _at(offset, operators.has_field, operand(frame), field)
+    return lambda frame: at(offset, operators.has_field, operand(frame), field)
+
+
+def _optional_select(node: OptionalSelect) -> Closure:
+    operand, field, offset = interpret(node.operand), node.field, node.offset
+    return lambda frame: at(offset, operators.optional_select, operand(frame), field)
+
+
+def _optional_index(node: OptionalIndex) -> Closure:
+    operand, index, offset = interpret(node.operand), interpret(node.index), node.offset
+    return lambda frame: at(offset, operators.optional_index, operand(frame), index(frame))
 
 
 def _index(node: Index) -> Closure:
     operand, index, offset = interpret(node.operand), interpret(node.index), node.offset
-    return lambda frame: _at(offset, operators.index, operand(frame), index(frame))
+    return lambda frame: at(offset, operators.index, operand(frame), index(frame))
 
 
 def _not(node: Not) -> Closure:
     operand, offset = interpret(node.operand), node.offset
-    return lambda frame: _at(offset, operators.invert, operand(frame))
+    return lambda frame: at(offset, operators.invert, operand(frame))
 
 
 def _negate(node: Negate) -> Closure:
     operand, offset = interpret(node.operand), node.offset
-    return lambda frame: _at(offset, operators.negate, operand(frame))
+    return lambda frame: at(offset, operators.negate, operand(frame))
 
 
 def _apply(node: Apply) -> Closure:
@@ -117,19 +122,19 @@ def _apply(node: Apply) -> Closure:
     call = function.call
     arguments = [interpret(argument) for argument in node.arguments]
     if function.budgeted:
-        return lambda frame: _at(
+        return lambda frame: at(
             offset, call, frame.budget, *[argument(frame) for argument in arguments]
         )
-    return lambda frame: _at(offset, call, *[argument(frame) for argument in arguments])
+    return lambda frame: at(offset, call, *[argument(frame) for argument in arguments])
 
 
 def _binary(node: Binary) -> Closure:
     left, right, offset = interpret(node.left), interpret(node.right), node.offset
     if node.operator in _CHARGED:
         charged = _CHARGED[node.operator]
-        return lambda frame: _at(offset, charged, left(frame), right(frame), frame.budget)
+        return lambda frame: at(offset, charged, left(frame), right(frame), frame.budget)
     operation = OPERATIONS[node.operator]
-    return lambda frame: _at(offset, operation, left(frame), right(frame))
+    return lambda frame: at(offset, operation, left(frame), right(frame))
 
 
 def _unequal(left: Any, right: Any, budget: Budget) -> bool:
@@ -160,53 +165,41 @@ def _conditional(node: Conditional) -> Closure:
     then, otherwise = interpret(node.then), interpret(node.otherwise)
 
     def choose(frame: Frame) -> Any:
-        chosen = _at(offset, values.boolean, condition(frame))
+        chosen = at(offset, values.boolean, condition(frame))
         return then(frame) if chosen else otherwise(frame)
 
     return choose
 
 
 def _list(node: ListLiteral) -> Closure:
-    items = [interpret(item) for item in node.items]
-    return lambda frame: [item(frame) for item in items]
+    if not any(isinstance(item, Entry) for item in node.items):
+        items = [interpret(item) for item in node.items]
+        return lambda frame: [item(frame) for item in items]
+    pieces = [_piece(item) for item in node.items]
+    return lambda frame: [value for piece in pieces for value in piece(frame)]
+
+
+def _piece(node: Node) -> Callable[[Frame], tuple[Any, ...]]:
+    """What one item adds to a list: the value itself, or what an optional holds."""
+    if isinstance(node, Entry):
+        held, offset = interpret(node.optional), node.offset
+        return lambda frame: at(offset, optional.present, held(frame))
+    item = interpret(node)
+    return lambda frame: (item(frame),)
 
 
 def _map(node: MapLiteral) -> Closure:
-    entries = [(interpret(key), interpret(value)) for key, value in node.entries]
+    entries = [(interpret(key), _piece(value)) for key, value in node.entries]
     offset = node.offset
 
     def build(frame: Frame) -> Any:
-        made = [(key(frame), value(frame)) for key, value in entries]
-        return _at(offset, operators.make_map, made)
+        made = []
+        for key, piece in entries:
+            name = key(frame)
+            made += [(name, value) for value in piece(frame)]
+        return at(offset, operators.make_map, made)
 
     return build
-
-
-class _Verdict:
-    """Gathers bools until one decides, and keeps the first error in case none does."""
-
-    __slots__ = ("_decisive", "_error")
-
-    def __init__(self, decisive: bool) -> None:
-        self._decisive = decisive
-        self._error: EvaluationError | None = None
-
-    def decided(self, closure: Closure, offset: int, frame: Frame) -> bool:
-        """True when the value of *closure* decides the outcome."""
-        try:
-            return _at(offset, values.boolean, closure(frame)) is self._decisive
-        except EvaluationError as error:
-            if error.cause is not Cause.ERROR:
-                raise
-            if self._error is None:
-                self._error = error
-            return False
-
-    def undecided(self) -> bool:
-        """The outcome where nothing decided it.  Raises the first error if there was one."""
-        if self._error is not None:
-            raise self._error
-        return not self._decisive
 
 
 def _logic(node: And | Or) -> Closure:
@@ -214,7 +207,7 @@ def _logic(node: And | Or) -> Closure:
     operands = [(interpret(operand), operand.offset) for operand in node.operands]
 
     def decide(frame: Frame) -> bool:
-        verdict = _Verdict(decisive)
+        verdict = Verdict(decisive)
         for closure, offset in operands:
             if verdict.decided(closure, offset, frame):
                 return decisive
@@ -223,80 +216,91 @@ def _logic(node: And | Or) -> Closure:
     return decide
 
 
-def _loop(node: Loop) -> Closure:
-    return _LOOPS[node.macro](node, _visits(node))
-
-
-_Visits = Callable[[Frame], Iterator[Any]]
-
-
-def _visits(node: Loop) -> _Visits:
-    """Goes through the elements of a loop, setting its variables."""
-    source, slots, offset = interpret(node.source), node.slots, node.source.offset
-
-    def one(frame: Frame) -> Iterator[Any]:
-        (slot,) = slots
-        for item in _at(offset, operators.elements, source(frame), frame.budget):
-            frame.slots[slot] = item
-            yield item
-
-    def two(frame: Frame) -> Iterator[Any]:
-        first, second = slots
-        for key, value in _at(offset, operators.pairs, source(frame), frame.budget):
-            frame.slots[first] = key
-            frame.slots[second] = value
-            yield value
-
-    return one if len(slots) == 1 else two
-
-
 def _test(node: Loop) -> Closure:
     """The condition of a loop, which must yield a bool."""
     if node.test is None:
         return lambda frame: True
     test, offset = interpret(node.test), node.test.offset
-    return lambda frame: _at(offset, values.boolean, test(frame))
+    return lambda frame: at(offset, values.boolean, test(frame))
 
 
-def _quantifier(node: Loop, visits: _Visits) -> Closure:
-    """`all` and `exists`."""
-    assert node.test is not None, "a quantifier has a condition"
-    test, offset, decisive = interpret(node.test), node.test.offset, node.macro == "exists"
-
-    def decide(frame: Frame) -> bool:
-        verdict = _Verdict(decisive)
-        for _ in visits(frame):
-            if verdict.decided(test, offset, frame):
-                return decisive
-        return verdict.undecided()
-
-    return decide
-
-
-def _exists_one(node: Loop, visits: _Visits) -> Closure:
-    """`exists_one` looks at every element, so every error counts."""
-    test = _test(node)
-    return lambda frame: sum(test(frame) for _ in visits(frame)) == 1
+def _loop(node: Loop) -> Closure:
+    elements = operators.listed if node.macro == "sortBy" else operators.elements
+    visits = loops.visits(interpret(node.source), node.slots, node.source.offset, elements)
+    if node.macro in ("all", "exists"):
+        assert node.test is not None, "a quantifier has a condition"
+        test, offset = interpret(node.test), node.test.offset
+        return loops.quantifier(visits, test, offset, node.macro == "exists")
+    if node.macro == "exists_one":
+        return loops.exists_one(visits, _test(node))
+    slot = node.slots[0]
+    result = (lambda frame: frame.slots[slot]) if node.result is None else interpret(node.result)
+    made = loops.made(visits, _test(node), result)
+    return _MAKERS[node.macro](made, node.offset)
 
 
-def _filter(node: Loop, visits: _Visits) -> Closure:
-    test = _test(node)
-    return lambda frame: [item for item in visits(frame) if test(frame)]
-
-
-def _mapped(node: Loop, visits: _Visits) -> Closure:
-    assert node.result is not None, "map has a result"
-    test, result = _test(node), interpret(node.result)
-    return lambda frame: [result(frame) for _ in visits(frame) if test(frame)]
-
-
-_LOOPS: Final[dict[str, Callable[[Loop, _Visits], Closure]]] = {
-    "all": _quantifier,
-    "exists": _quantifier,
-    "exists_one": _exists_one,
-    "filter": _filter,
-    "map": _mapped,
+_MAKERS: Final[dict[str, Callable[[loops.Made, int], Closure]]] = {
+    "filter": loops.gathered,
+    "map": loops.gathered,
+    "sortBy": loops.sorted_by,
+    "transformMap": loops.keyed,
+    "transformMapEntry": loops.merged,
 }
+
+
+class _Unread:
+    """Stands in the slot of a bound variable that nobody has read yet."""
+
+    __slots__ = ("closure",)
+
+    def __init__(self, closure: Closure) -> None:
+        self.closure = closure
+
+
+def _bind(node: Bind) -> Closure:
+    """The value is worked out where it is first read, so that its error is an error there."""
+    slot, value, body = node.slot, interpret(node.value), interpret(node.body)
+
+    def bound(frame: Frame) -> Any:
+        frame.slots[slot] = _Unread(value)
+        return body(frame)
+
+    return bound
+
+
+def _optional_map(node: OptionalMap) -> Closure:
+    name = "optFlatMap" if node.flat else "optMap"
+    source, slot, result, offset = (
+        interpret(node.source),
+        node.slot,
+        interpret(node.result),
+        node.offset,
+    )
+
+    def mapped(frame: Frame) -> Any:
+        held = at(offset, optional.checked, name, source(frame)).value
+        if held is values.MISSING:
+            return values.NONE
+        frame.slots[slot] = held
+        made = result(frame)
+        return at(offset, optional.checked, name, made) if node.flat else OptionalValue(made)
+
+    return mapped
+
+
+def _optional_or(node: OptionalOr) -> Closure:
+    name = "orValue" if node.unwrapped else "or"
+    operand, otherwise, offset = interpret(node.operand), interpret(node.otherwise), node.offset
+
+    def choose(frame: Frame) -> Any:
+        held = at(offset, optional.checked, name, operand(frame))
+        if held.value is values.MISSING:
+            other = otherwise(frame)
+            return other if node.unwrapped else at(offset, optional.checked, name, other)
+        return held.value if node.unwrapped else held
+
+    return choose
+
 
 _RULES: Final[dict[type[Node], Callable[[Any], Closure]]] = {
     Literal: _literal,
@@ -315,4 +319,9 @@ _RULES: Final[dict[type[Node], Callable[[Any], Closure]]] = {
     ListLiteral: _list,
     MapLiteral: _map,
     Loop: _loop,
+    Bind: _bind,
+    OptionalSelect: _optional_select,
+    OptionalIndex: _optional_index,
+    OptionalMap: _optional_map,
+    OptionalOr: _optional_or,
 }

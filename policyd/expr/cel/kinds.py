@@ -1,9 +1,8 @@
 """What is known about the value of an expression without knowing any variable.
 
-Shallow on purpose: it tells a condition from a number or a text, so that a rule that cannot be
-a bool is refused and the fast path may leave out a test.  The typed check against the MCP
-schemas, when it comes, belongs beside this module and between `check` and the two paths: it
-reads the checked tree and the types of the free names.
+Shallow on purpose: it tells a condition from a number or a text, so that the fast path may leave
+out a test.  What it says holds for any payload whatever, which the types of `infer` do not: they
+come from schemas, and a payload may break its schema.
 """
 
 from __future__ import annotations
@@ -17,8 +16,10 @@ from policyd.expr.cel.tree import (
     And,
     Apply,
     Binary,
+    Bind,
     Conditional,
     Has,
+    Index,
     ListLiteral,
     Literal,
     Loop,
@@ -26,7 +27,12 @@ from policyd.expr.cel.tree import (
     Negate,
     Node,
     Not,
+    OptionalIndex,
+    OptionalMap,
+    OptionalOr,
+    OptionalSelect,
     Or,
+    Select,
 )
 from policyd.expr.cel.values import UInt
 
@@ -41,6 +47,7 @@ class Kind(StrEnum):
     LIST = "a list"
     MAP = "a map"
     NULL = "null"
+    OPTIONAL = "an optional"
     OTHER = "no bool"
     UNKNOWN = "anything"
 
@@ -71,6 +78,11 @@ _OF_FUNCTIONS: Final = {
     "duration": Kind.TIME,
     "bytes": Kind.OTHER,
     "type": Kind.OTHER,
+    "optional.of": Kind.OPTIONAL,
+    "optional.ofNonZeroValue": Kind.OPTIONAL,
+    "optional.none": Kind.OPTIONAL,
+    "first": Kind.OPTIONAL,
+    "last": Kind.OPTIONAL,
 }
 
 _OF_MACROS: Final = {
@@ -79,6 +91,9 @@ _OF_MACROS: Final = {
     "exists_one": Kind.BOOL,
     "filter": Kind.LIST,
     "map": Kind.LIST,
+    "sortBy": Kind.LIST,
+    "transformMap": Kind.MAP,
+    "transformMapEntry": Kind.MAP,
 }
 
 
@@ -96,6 +111,18 @@ def _apply(node: Apply) -> Kind:
     if node.function.returns_bool:
         return Kind.BOOL
     return _OF_FUNCTIONS.get(node.function.name, Kind.UNKNOWN)
+
+
+def _field(node: Select | Index) -> Kind:
+    return Kind.OPTIONAL if kind_of(node.operand) is Kind.OPTIONAL else Kind.UNKNOWN
+
+
+def _bind(node: Bind) -> Kind:
+    return kind_of(node.body)
+
+
+def _optional_or(node: OptionalOr) -> Kind:
+    return Kind.UNKNOWN if node.unwrapped else Kind.OPTIONAL
 
 
 def _loop(node: Loop) -> Kind:
@@ -126,6 +153,13 @@ _RULES: Final[dict[type[Node], Callable[[Any], Kind]]] = {
     Literal: _literal,
     Apply: _apply,
     Loop: _loop,
+    Select: _field,
+    Index: _field,
+    Bind: _bind,
+    OptionalOr: _optional_or,
+    OptionalSelect: _always(Kind.OPTIONAL),
+    OptionalIndex: _always(Kind.OPTIONAL),
+    OptionalMap: _always(Kind.OPTIONAL),
     Binary: _binary,
     Conditional: _conditional,
     Not: _always(Kind.BOOL),

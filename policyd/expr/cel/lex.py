@@ -1,4 +1,4 @@
-"""The words of an expression: names, literals, operators, brackets.
+"""The words of an expression: names, fields, literals, operators, brackets.
 
 Knows the lexical part of the CEL grammar: literals and their escapes, comments, where a minus
 belongs to a number; and the slips that show in single words (`=`, `&`, `#`, a quote that is not
@@ -30,6 +30,7 @@ SPLIT: Final = "split it into several rules or variables"
 """What to do about an expression that is too large."""
 
 NAME: Final = "IDENT"
+FIELD: Final = "FIELD"
 STRING: Final = "STRING_LIT"
 BYTES: Final = "BYTES_LIT"
 INT: Final = "INT_LIT"
@@ -39,7 +40,7 @@ BOOL: Final = "BOOL_LIT"
 NULL: Final = "NULL_LIT"
 
 LITERALS: Final = frozenset({STRING, BYTES, INT, UINT, FLOAT, BOOL, NULL})
-_OPERAND_ENDS: Final = LITERALS | {NAME, ")", "]", "}"}
+_OPERAND_ENDS: Final = LITERALS | {NAME, FIELD, ")", "]", "}"}
 
 _WORD = re.compile(
     r"""
@@ -48,6 +49,7 @@ _WORD = re.compile(
     | (?P<number>  (?:0x[0-9a-fA-F]+ | [0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?
                       | [0-9]+(?:[eE][+-]?[0-9]+)? ) [uU]? )
     | (?P<name>    [A-Za-z_][A-Za-z0-9_]* )
+    | (?P<field>   `[A-Za-z0-9_./\ -]+` )
     | (?P<sign>    \|\| | && | [<>=!]= | [-?:<>+*/%!.()\[\]{},] )
     """,
     re.VERBOSE,
@@ -86,7 +88,10 @@ _SLIPS: Final = (
     ("&", "write `&&` for and"),
     ("|", "write `||` for or"),
     ("#", "a comment starts with `//`"),
-    ("`", "write `['...']` for a key that is not a plain word"),
+    (
+        "`",
+        "write `['...']` for a key with other characters than letters, digits, blanks, _ . / -",
+    ),
     (";", "an expression is one value, without `;`"),
     ("$", "names are written without `$`"),
     ("~", "write `text.matches('...')` to test a pattern"),
@@ -100,10 +105,11 @@ _CURLY_QUOTES: Final = "\u2018\u2019\u201c\u201d\u00ab\u00bb\u201e\u201a"
 class Word:
     """One word.
 
-    type: for a literal or a name the terminal of the grammar, else the word itself.
+    type: for a literal, a name or a field between backticks the terminal of the grammar, else
+        the word itself.
     text: as written.
     offset: code points from the start of the expression.
-    value: what a literal stands for.
+    value: what a literal stands for; the field without its backticks.
     """
 
     type: str
@@ -160,6 +166,9 @@ class Lexer:
             return self._number(match[0], position, position)
         if kind == "name":
             self._name(match[0], position)
+            return match.end()
+        if kind == "field":
+            self._add(FIELD, match[0], position, match[0][1:-1])
             return match.end()
         return self._sign(match[0], position)
 

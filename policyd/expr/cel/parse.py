@@ -9,18 +9,30 @@ not go on.  Knows no name and no function: those are for `check`.
 from __future__ import annotations
 
 import importlib.util
+import itertools
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import lark
 
-from policyd.expr.cel.lex import BYTES, LITERALS, MAX_DEPTH, NAME, SPLIT, STRING, Lexer, Word
+from policyd.expr.cel.lex import (
+    BYTES,
+    FIELD,
+    LITERALS,
+    MAX_DEPTH,
+    NAME,
+    SPLIT,
+    STRING,
+    Lexer,
+    Word,
+)
 from policyd.expr.cel.tree import (
     And,
     Binary,
     Call,
     Conditional,
+    Entry,
     Index,
     ListLiteral,
     Literal,
@@ -29,11 +41,27 @@ from policyd.expr.cel.tree import (
     Negate,
     Node,
     Not,
+    OptionalIndex,
+    OptionalSelect,
     Or,
     Select,
     walk,
 )
 from policyd.expression import Flaw
+
+_NEWER: Final = """
+%extend member  : member_field | member_optional | member_optional_index
+member_field    : member "." FIELD
+member_optional : member "." "?" (IDENT | FIELD)
+member_optional_index : member "[" "?" expr "]"
+%override list_lit : "[" [items] "]"
+items           : item ("," item)*
+item            : expr | "?" expr
+%override mapinits : entry ("," entry)*
+entry           : ["?"] expr ":" expr
+FIELD           : /`[^`]*`/
+"""
+"""What CEL has now and cel-python's grammar has not: optionals, and fields between backticks."""
 
 
 def parse(text: str) -> Node | tuple[Flaw, ...]:
@@ -79,7 +107,7 @@ def _parser() -> tuple[lark.Lark, dict[str, str]]:
     assert package.origin is not None, "cel-python is a package"
     grammar = Path(package.origin).with_name("cel.lark").read_text("utf-8")
     parser = lark.Lark(
-        grammar,
+        grammar + _NEWER,
         parser="lalr",
         lexer="basic",  # the cheapest to build; it never runs, words come from `lex`
         start="expr",
@@ -167,6 +195,18 @@ class _Builder:
         operand, _, word = parts
         return Select(word.offset, len(word.text), operand, word.text)
 
+    def member_field(self, parts: _Parts) -> Node:
+        operand, _, word = parts
+        return Select(word.offset, len(word.text), operand, word.value)
+
+    def member_optional(self, parts: _Parts) -> Node:
+        word = parts[3]
+        field = word.value if word.type == FIELD else word.text
+        return OptionalSelect(word.offset, len(word.text), parts[0], field)
+
+    def member_optional_index(self, parts: _Parts) -> Node:
+        return OptionalIndex(parts[1].offset, 1, parts[0], parts[3])
+
     def member_dot_arg(self, parts: _Parts) -> Node:
         word = parts[2]
         return Call(word.offset, len(word.text), word.text, parts[0], _arguments(parts))
@@ -206,8 +246,20 @@ class _Builder:
     def exprlist(self, parts: _Parts) -> tuple[Node, ...]:
         return tuple(parts[::2])
 
+    def items(self, parts: _Parts) -> tuple[Node, ...]:
+        return tuple(parts[::2])
+
+    def item(self, parts: _Parts) -> Node:
+        if len(parts) == 1:
+            return _node(parts[0])
+        return Entry(parts[0].offset, 1, parts[1])
+
     def mapinits(self, parts: _Parts) -> tuple[tuple[Node, Node], ...]:
-        return tuple(zip(parts[::4], parts[2::4], strict=True))
+        return tuple(parts[::2])
+
+    def entry(self, parts: _Parts) -> tuple[Node, Node]:
+        key, _, value = parts[-3:]
+        return (key, Entry(parts[0].offset, 1, value)) if len(parts) == 4 else (key, value)
 
     def fieldinits(self, parts: _Parts) -> None:
         """Of messages, which are refused."""
@@ -241,9 +293,12 @@ def _unexpected(words: list[Word], word: Word) -> Flaw:
         text = f"`{word.text}` is not an operator"
     elif place == len(words):
         word = words[-1]
-        text, help = f"the expression ends after `{_shown(word)}`", _ending_help(word)
+        help = _OPTIONAL if _is_turned(words) else _ending_help(word)
+        text = f"the expression ends after `{_shown(word)}`"
     else:
         text, help = f"`{_shown(word)}` is not expected here", _phrase_help(before, word)
+        if word.text == "," and _is_round_list(words[:place]):
+            help = "a list is written `[a, b]`"
         if before is not None and not _is_operand(word):
             text += f", after `{_shown(before)}`"
     return Flaw("cel-syntax", text, word.offset, len(word.text), help)
@@ -264,6 +319,27 @@ def _operator_slip(before: Word | None, word: Word) -> tuple[Word, str] | None:
 _WORDS_FOR_OPERATORS = {"and": "&&", "AND": "&&", "or": "||", "OR": "||", "is": "=="}
 _WORDS_FOR_METHODS = frozenset({"contains", "startsWith", "endsWith", "matches"})
 _CHOICE = "a choice is written `condition ? value : other value`"
+_OPTIONAL = "a field that may be missing is written `a.?b`"
+
+
+def _is_turned(words: list[Word]) -> bool:
+    """True where `?.` stands, which other languages have for `.?`."""
+    pairs = itertools.pairwise(words)
+    return any(
+        one.text == "?" and two.text == "." and one.offset + 1 == two.offset for one, two in pairs
+    )
+
+
+def _is_round_list(before: list[Word]) -> bool:
+    """True where the last bracket that is open is a round one, and belongs to no call."""
+    depth = 0
+    for place in range(len(before) - 1, -1, -1):
+        text = before[place].text
+        depth += (text in ")]}") - (text in "([{")
+        if depth < 0:
+            called = place > 0 and before[place - 1].type in (NAME, FIELD)
+            return text == "(" and not called
+    return False
 
 
 def _ending_help(last: Word) -> str:
@@ -272,15 +348,28 @@ def _ending_help(last: Word) -> str:
     return f"add what follows `{last.text}`, or remove it"
 
 
+_PAIRS = {
+    ("<", ">"): "write `!=`",
+    ("?", "?"): "write `a.?b.orValue(other value)`",
+    ("(", "?"): "`?` stands before an element of a list or a map, not before an argument",
+    (",", "?"): "`?` stands before an element of a list or a map, not before an argument",
+}
+
+
 def _phrase_help(before: Word | None, word: Word) -> str | None:
+    if word.type == FIELD and (before is None or before.text != "."):
+        return "a field between backticks stands after a dot, as in a.`b-c`"
     if before is None:
         return None
     if before.text == "." and word.text in ("in", "true", "false", "null"):
         return f"write `['{word.text}']` for this key"
-    if before.text == "<" and word.text == ">":
-        return "write `!=`"
+    slip = _PAIRS.get((before.text, word.text))
+    if slip is not None:
+        return slip
     if word.text in _WORDS_FOR_METHODS:
         return f"write `value.{word.text}(...)`"
+    if word.text == "(" and before.type in (NAME, FIELD):
+        return "a method is not optional; write `a.?b.optMap(x, x.method())`"
     if before.type in _TEXTS and _is_operand(word):
         return "a quote inside of a string is written with a backslash, or an operator is missing"
     if _is_operand(before) and _is_operand(word):
@@ -292,10 +381,12 @@ _TEXTS = frozenset({STRING, BYTES})
 
 
 def _is_operand(word: Word) -> bool:
-    return word.type in LITERALS or word.type == NAME
+    return word.type in LITERALS or word.type in (NAME, FIELD)
 
 
 def _shown(word: Word) -> str:
     """The word as a message shows it: short, and one line of a string of several."""
+    if word.type == FIELD:
+        return word.value  # type: ignore[no-any-return]
     line = word.text.splitlines()[0]
     return line if len(line) <= 24 and line == word.text else f"{line[:24]}..."

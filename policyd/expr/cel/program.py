@@ -15,6 +15,7 @@ from policyd.expr.cel.generate import generate
 from policyd.expr.cel.interpret import Frame, interpret
 from policyd.expr.cel.values import boolean
 from policyd.expression import Budget
+from policyd.types import ANYTHING, Type
 
 
 class Result(Enum):
@@ -36,14 +37,28 @@ class Program:
     """A compiled expression.
 
     text: as written.
+    checked: the tree that it evaluates.
+    type: what its value may be, as far as schemas tell.
     free: the keys of the activation that it reads; `variables.NAME` for a variable.
     Safe to call from several threads at once.
     """
 
-    __slots__ = ("_boolean", "_exact", "_fast", "_offset", "_slots", "free", "text")
+    __slots__ = (
+        "_boolean",
+        "_exact",
+        "_fast",
+        "_offset",
+        "_slots",
+        "checked",
+        "free",
+        "text",
+        "type",
+    )
 
-    def __init__(self, text: str, checked: Checked, result: Result) -> None:
+    def __init__(self, text: str, checked: Checked, result: Result, type: Type = ANYTHING) -> None:
         self.text = text
+        self.type = type
+        self.checked = checked
         self.free = checked.free
         self._boolean = result is Result.BOOL
         self._offset = checked.root.offset

@@ -13,9 +13,10 @@ from typing import Final
 from policyd.diagnostics import closest, did_you_mean
 from policyd.expr.cel.function import Function
 from policyd.expr.cel.functions import FUNCTIONS
-from policyd.expr.cel.macros import LOOPS
+from policyd.expr.cel.macros import LOOPS, MACROS
 from policyd.expr.cel.tree import Name
 from policyd.expression import Scope
+from policyd.types import member_names
 
 _VALUES_ELSEWHERE: Final = {"None": "null", "nil": "null", "undefined": "null", "NULL": "null"}
 
@@ -31,7 +32,17 @@ _FUNCTIONS_ELSEWHERE: Final = {
     "float": "did you mean `double`?",
 }
 
-_MACROS_ELSEWHERE: Final = {"any": "exists", "some": "exists", "every": "all", "find": "exists"}
+_MACROS_ELSEWHERE: Final = {
+    "any": "exists",
+    "some": "exists",
+    "every": "all",
+    "find": "exists",
+    "bind": "cel.bind",
+    "let": "cel.bind",
+}
+
+_NAMING: Final = (*LOOPS, "optMap", "optFlatMap", "cel.bind")
+"""The macros that name a variable."""
 
 _DASHED = re.compile(r"\.([A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)+)")
 
@@ -45,6 +56,8 @@ def name_help(node: Name, text: str, scope: Scope, bound: Iterable[str]) -> str 
         return f"did you mean `{_VALUES_ELSEWHERE[node.name]}`?"
     if _is_map_key(node, text):
         return f"a key that is a text is quoted: `'{node.name}'`"
+    if "item" in scope.types and node.name in member_names(scope.types["item"]):
+        return f"did you mean `item.{node.name}`?"
     words = {name: f"variables.{name}" for name in scope.variables}
     words |= {name: f"constants.{name}" for name in scope.constants}
     words |= {name: name for name in ("true", "false", "null", "constants", "variables")}
@@ -67,12 +80,12 @@ def function_help(name: str) -> str | None:
         return _FUNCTIONS_ELSEWHERE[name]
     if name in _MACROS_ELSEWHERE:
         return f"did you mean `{_MACROS_ELSEWHERE[name]}`?"
-    return did_you_mean(name, [*FUNCTIONS, *LOOPS, "has"])
+    return did_you_mean(name, [*FUNCTIONS, *MACROS])
 
 
 def is_like_macro(name: str) -> bool:
     """True when the unknown function *name* was probably meant to be a macro with a variable."""
-    return closest(name, [*FUNCTIONS, *LOOPS]) in LOOPS or name in _MACROS_ELSEWHERE
+    return closest(name, [*FUNCTIONS, *_NAMING]) in _NAMING or name in _MACROS_ELSEWHERE
 
 
 def calls_written(function: Function, count: int, method: bool) -> tuple[str, str | None]:

@@ -2,7 +2,7 @@
 
 Knows what an expression is made of, and where in the text each part stands.  The parser makes
 names, selections and calls as they are written; the checker turns them into what they refer to
-(`Free`, `Local`, `Apply`, `Loop`, ...), so that after it no `Name` and no `Call` is left.
+(`Free`, `Local`, `Apply`, `Loop`, `Bind`, ...), so that after it no `Name` and no `Call` is left.
 Evaluates nothing.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from policyd.expr.cel.function import Function
+from policyd.expr.cel.function import NOT_LITERAL, Function
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Free(Node):
 
 @dataclass(frozen=True, slots=True)
 class Local(Node):
-    """The variable of a loop; *slot* is unique in the expression."""
+    """The variable of a macro; *slot* is unique in the expression."""
 
     slot: int
 
@@ -74,8 +74,24 @@ class Has(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class OptionalSelect(Node):
+    """`operand.?field`, and `operand[?'field']`: an optional, empty where there is no such key."""
+
+    operand: Node
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
 class Index(Node):
     """`operand[index]`."""
+
+    operand: Node
+    index: Node
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalIndex(Node):
+    """`operand[?index]`: an optional, empty where there is no such element."""
 
     operand: Node
     index: Node
@@ -146,26 +162,35 @@ class Binary(Node):
 
 @dataclass(frozen=True, slots=True)
 class ListLiteral(Node):
-    """`[item, ...]`."""
+    """`[item, ...]`; an item may be an Entry."""
 
     items: tuple[Node, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MapLiteral(Node):
-    """`{key: value, ...}`."""
+    """`{key: value, ...}`; a value may be an Entry."""
 
     entries: tuple[tuple[Node, Node], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Node):
+    """`?optional` in a list or map literal: there when the optional has a value, else left out."""
+
+    optional: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Loop(Node):
     """A macro that visits *source*, a list or a map.
 
-    macro: all, exists, exists_one, filter or map.
+    macro: all, exists, exists_one, filter, map (with two variables it is `transformList`),
+        transformMap, transformMapEntry or sortBy.
     slots: of its one or two variables, in the order of writing.
-    test: the condition; None for `map` without one.
-    result: what `map` makes of each element; None otherwise.
+    test: the condition; None where a macro has none.
+    result: what `map` makes of each element: `transformMap` a value, `transformMapEntry` a map
+        of new entries, `sortBy` what is compared; None for all, exists, exists_one and filter.
     """
 
     macro: str
@@ -175,10 +200,40 @@ class Loop(Node):
     result: Node | None
 
 
+@dataclass(frozen=True, slots=True)
+class Bind(Node):
+    """`cel.bind(x, value, body)`: *body* with *value* in *slot*, worked out when first read."""
+
+    slot: int
+    value: Node
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalMap(Node):
+    """`source.optMap(x, result)`, or `optFlatMap` where *flat*: then *result* is an optional."""
+
+    source: Node
+    slot: int
+    result: Node
+    flat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalOr(Node):
+    """`operand.or(otherwise)`, or `orValue` where *unwrapped*; *otherwise* only where needed."""
+
+    operand: Node
+    otherwise: Node
+    unwrapped: bool
+
+
 _CHILDREN: Final[dict[type[Node], Callable[[Any], tuple[Node, ...]]]] = {
     Select: lambda node: (node.operand,),
     Has: lambda node: (node.operand,),
+    OptionalSelect: lambda node: (node.operand,),
     Index: lambda node: (node.operand, node.index),
+    OptionalIndex: lambda node: (node.operand, node.index),
     Call: lambda node: (*node.arguments, *_present(node.receiver)),
     Apply: lambda node: node.arguments,
     Not: lambda node: (node.operand,),
@@ -189,7 +244,11 @@ _CHILDREN: Final[dict[type[Node], Callable[[Any], tuple[Node, ...]]]] = {
     Binary: lambda node: (node.left, node.right),
     ListLiteral: lambda node: node.items,
     MapLiteral: lambda node: tuple(itertools.chain.from_iterable(node.entries)),
+    Entry: lambda node: (node.optional,),
     Loop: lambda node: _present(node.source, node.test, node.result),
+    Bind: lambda node: (node.value, node.body),
+    OptionalMap: lambda node: (node.source, node.result),
+    OptionalOr: lambda node: (node.operand, node.otherwise),
 }
 
 
@@ -209,3 +268,8 @@ def walk(root: Node) -> Iterator[tuple[Node, int]]:
         below = _CHILDREN.get(type(node))
         if below is not None:
             stack += [(child, depth + 1) for child in below(node)]
+
+
+def literal_values(arguments: tuple[Node, ...]) -> tuple[Any, ...]:
+    """The value of each argument that is a literal, NOT_LITERAL for the others."""
+    return tuple([node.value if isinstance(node, Literal) else NOT_LITERAL for node in arguments])

@@ -12,12 +12,13 @@ Knows no expression, no name and no position.  Source: the CEL language definiti
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from policyd.errors import EvaluationError
+from policyd.expr.cel.bounds import watched
 from policyd.expression import Budget
 
 INT_MIN: Final = -(2**63)
@@ -26,17 +27,28 @@ UINT_MAX: Final = 2**64 - 1
 DURATION_MAX: Final = timedelta(microseconds=(2**63 - 1) // 1000)
 """About 292 years, what 64 bits of nanoseconds hold; the least duration is its negation."""
 
-FREE_COPY: Final = 256
-"""Characters; to charge for so short a copy takes longer than the copy."""
-
-COPY_PER_STEP: Final = 64
-"""Characters that are copied in about the time of one step."""
-
 
 class UInt(int):
     """An unsigned 64-bit integer; equal to the int of the same value."""
 
     __slots__ = ()
+
+
+MISSING: Final = object()
+"""Stands for a value that is not there."""
+
+
+class OptionalValue:
+    """An optional: holds a value, or MISSING where it is empty."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any = MISSING) -> None:
+        self.value = value
+
+
+NONE: Final = OptionalValue()
+"""The empty optional, `optional.none()`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +70,7 @@ _TYPE_NAMES: Final[dict[type, str]] = {
     type(None): "null_type",
     datetime: "google.protobuf.Timestamp",
     timedelta: "google.protobuf.Duration",
+    OptionalValue: "optional_type",
     CelType: "type",
 }
 
@@ -70,9 +83,7 @@ NUMBERS: Final = frozenset({int, float, UInt})
 KEYS: Final = frozenset({int, float, UInt, str, bool})
 """The Python types of values that a map may be asked for."""
 
-MISSING: Final = object()
-"""Stands for a value that is not there."""
-
+_DEEP: Final = frozenset({list, dict, OptionalValue})
 _ORDERED: Final = frozenset({int, float, UInt, str, bytes, bool, datetime, timedelta})
 
 
@@ -96,7 +107,9 @@ def _spoken(value: Any) -> str:
 def described(value: Any) -> str:
     """The type of *value* as a sentence says it: `a string`, `an int`, `null`."""
     kind = _spoken(value)
-    return kind if value is None else f"an {kind}" if kind == "int" else f"a {kind}"
+    if value is None:
+        return kind
+    return f"an {kind}" if kind in ("int", "optional") else f"a {kind}"
 
 
 def boolean(value: Any) -> bool:
@@ -113,33 +126,39 @@ def equal(left: Any, right: Any, budget: Budget) -> bool:
     """
     kind = type(left)
     if kind is type(right):
-        if kind is list:
-            return _equal_lists(left, right, budget)
-        if kind is dict:
-            return _equal_maps(left, right, budget)
+        if kind in _DEEP:
+            return _equal_deep(left, right, budget)
         return bool(left == right)
     return kind in NUMBERS and type(right) in NUMBERS and bool(left == right)
 
 
-def _equal_lists(left: list[Any], right: list[Any], budget: Budget) -> bool:
-    if len(left) != len(right):
-        return False
-    budget.spend(len(left))
-    for one, other in zip(left, right, strict=True):  # noqa: SIM110 - `all` takes a frame more
-        if not equal(one, other, budget):
+def _equal_deep(left: Any, right: Any, budget: Budget) -> bool:
+    """Whether two lists, maps or optionals are equal; does not recurse, however deep they are."""
+    waiting = [(left, right)]
+    while waiting:
+        left, right = waiting.pop()
+        if type(left) is OptionalValue:
+            left, right = [left.value], [right.value]
+        if len(left) != len(right):
             return False
+        budget.spend(len(left))
+        for one, other in _paired(left, right, budget):
+            kind = type(one)
+            if kind is not type(other):
+                if kind not in NUMBERS or type(other) not in NUMBERS or one != other:
+                    return False
+            elif kind in _DEEP:
+                waiting.append((one, other))
+            elif one != other:
+                return False
     return True
 
 
-def _equal_maps(left: dict[Any, Any], right: dict[Any, Any], budget: Budget) -> bool:
-    if len(left) != len(right):
-        return False
-    budget.spend(len(left))
-    for key, value in left.items():
-        other = lookup(right, key)
-        if other is MISSING or not equal(value, other, budget):
-            return False
-    return True
+def _paired(left: Any, right: Any, budget: Budget) -> Iterable[tuple[Any, Any]]:
+    """What has to be equal in two lists or two maps of one length."""
+    if type(left) is list:
+        return zip(watched(left, budget), right, strict=True)
+    return [(value, lookup(right, key)) for key, value in watched(left.items(), budget)]
 
 
 def _comparison(symbol: str, compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], bool]:
@@ -185,15 +204,6 @@ def checked_duration(value: timedelta) -> timedelta:
     if -DURATION_MAX <= value <= DURATION_MAX:
         return value
     raise EvaluationError("the duration is out of range")
-
-
-def charge_copy(length: int, budget: Budget) -> None:
-    """Take the steps for a text, byte string or list of *length* that is about to be made.
-
-    Bounds memory as well as time: what a loop builds is paid for.
-    """
-    if length > FREE_COPY:
-        budget.spend(length // COPY_PER_STEP)
 
 
 def lookup(container: dict[Any, Any], key: Any) -> Any:

@@ -317,10 +317,10 @@ def test_a_flawed_macro_still_has_its_list_checked() -> None:
         ("1", "a number"),
         ("'a'", "a string"),
         ("null", "null"),
-        ("b'a'", "something else"),
+        ("b'a'", "bytes"),
         ("[true]", "a list"),
         ("{'a': true}", "a map"),
-        ("int", "something else"),
+        ("int", "a type"),
         ("constants.limit", "a number"),
         ("-payload.x", "a number"),
         ("payload.x + payload.y", "something else"),
@@ -329,12 +329,12 @@ def test_a_flawed_macro_still_has_its_list_checked() -> None:
         ("size(payload.x)", "a number"),
         ("payload.x.size()", "a number"),
         ("string(payload.x)", "a string"),
-        ("timestamp(payload.x)", "a time"),
-        ("type(payload.x)", "something else"),
+        ("timestamp(payload.x)", "a timestamp"),
+        ("type(payload.x)", "a type"),
         ("payload.x.filter(y, true)", "a list"),
         ("payload.x.map(y, true)", "a list"),
         ("payload.x ? 1 : 2", "a number"),
-        ("payload.x ? 1 : 'a'", "something else"),
+        ("payload.x ? 1 : 'a'", "a number or a string"),
     ],
 )
 def test_a_condition_that_cannot_be_a_bool_is_refused(text: str, yields: str) -> None:
@@ -388,3 +388,145 @@ def test_a_namespace_is_hidden_by_a_variable_of_its_name() -> None:
     assert [f.text for f in flaws("payload.all(path, path.within('/a', '/b'))")] == [
         "unknown function `within`"
     ]
+
+
+TWO = "two variables and what to do with them"
+ONE = "the name of a variable and what to do with it"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "problem", "at", "help"),
+    [
+        (
+            "payload.?x.optMap(payload.y)",
+            "cel-arity",
+            f"`optMap` takes {ONE}",
+            "optMap",
+            "write `optional.optMap(x, value)`",
+        ),
+        (
+            "payload.?x.optFlatMap('y', 1)",
+            "cel-syntax",
+            "`optFlatMap` needs the name of a variable here",
+            "'y'",
+            "write `optional.optFlatMap(x, optional)`",
+        ),
+        (
+            "optMap(x, x)",
+            "cel-arity",
+            "`optMap` is called on an optional",
+            "optMap",
+            "write `optional.optMap(x, value)`",
+        ),
+        (
+            "payload.?x.orValue()",
+            "cel-arity",
+            "`orValue` takes one argument",
+            "orValue",
+            "write `optional.orValue(value)`",
+        ),
+        (
+            "or(payload)",
+            "cel-arity",
+            "`or` is called on an optional",
+            "or",
+            "write `optional.or(other optional)`",
+        ),
+        (
+            "cel.bind(x, 1)",
+            "cel-arity",
+            "`cel.bind` takes the name of a variable, its value and an expression",
+            "bind",
+            "write `cel.bind(x, value, expression)`",
+        ),
+        (
+            "cel.bind(payload.x, 1, true)",
+            "cel-syntax",
+            "`cel.bind` needs the name of a variable here",
+            "x",
+            "write `cel.bind(x, value, expression)`",
+        ),
+        (
+            "cel.bnd(x, 1, x)",
+            "cel-unknown-function",
+            "unknown function `cel.bnd`",
+            "bnd",
+            "did you mean `cel.bind`?",
+        ),
+        (
+            "payload.?x.optmap(x, x)",
+            "cel-unknown-function",
+            "unknown function `optmap`",
+            "optmap",
+            "did you mean `optMap`?",
+        ),
+        (
+            "let(x, 1, x)",
+            "cel-unknown-function",
+            "unknown function `let`",
+            "let",
+            "did you mean `cel.bind`?",
+        ),
+        (
+            "payload.x.transformList(x, x + 1)",
+            "cel-arity",
+            f"`transformList` takes {TWO}",
+            "transformList",
+            "write `list.transformList(i, x, value)`",
+        ),
+        (
+            "payload.x.transformMap(k, k, 1)",
+            "cel-syntax",
+            "`k` is already the first variable",
+            "k",
+            None,
+        ),
+        (
+            "payload.x.sortBy(-1)",
+            "cel-arity",
+            f"`sortBy` takes {ONE}",
+            "sortBy",
+            "write `list.sortBy(x, key)`",
+        ),
+        (
+            "has(payload.?x)",
+            "cel-syntax",
+            "`has` takes no optional selection",
+            "x",
+            "write `has(a.b)`, or `a.?b.hasValue()`",
+        ),
+        (
+            "has(payload[?'x'])",
+            "cel-syntax",
+            "`has` takes no optional selection",
+            "[",
+            "write `has(a.b)`, or `a.?b.hasValue()`",
+        ),
+        (
+            "regex.extract(payload.x, '(a)(b)')",
+            "bad-pattern",
+            "the pattern has more than one group; write `(?:...)`",
+            "'(a)(b)'",
+            None,
+        ),
+    ],
+)
+def test_a_macro_that_is_written_wrong_is_told_how_it_is_written(
+    text: str, code: str, problem: str, at: str, help: str | None
+) -> None:
+    assert flaw(text) == (code, problem, at, help)
+
+
+def test_what_a_misused_macro_is_called_on_is_looked_at_all_the_same() -> None:
+    for text in ("nope.?x.orValue()", "nope.?x.optMap(1)", "nope.transformList(1)"):
+        assert "unknown name `nope`" in [f.text for f in flaws(text)]
+
+
+def test_a_condition_that_is_an_optional_says_what_to_do() -> None:
+    text = "payload.?x"
+    assert flaw(text, Result.BOOL) == (
+        "cel-not-boolean",
+        "a condition is needed, but this yields an optional",
+        "x",
+        "say what holds where there is no value, as in `... .orValue(false)`",
+    )

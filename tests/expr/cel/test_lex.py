@@ -128,10 +128,10 @@ def test_a_literal_stands_for_its_value(text: str, value: object) -> None:
         ("é", "`é` means nothing here", "é", None),
         ("a\u200bb", "`U+200B` means nothing here", "\u200b", None),
         (
-            "a.`b-c`",
+            "a.`b:c`",
             "``` means nothing here",
             "`",
-            "write `['...']` for a key that is not a plain word",
+            "write `['...']` for a key with other characters than letters, digits, blanks, _ . / -",
         ),
         (
             "a == \u201cb",

@@ -261,3 +261,58 @@ def test_celpy_is_not_imported() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False", "1000"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "at", "help"),
+    [
+        (
+            "a.?b()",
+            "`(` is not expected here, after `b`",
+            "(",
+            "a method is not optional; write `a.?b.optMap(x, x.method())`",
+        ),
+        (
+            "a.`b`()",
+            "`(` is not expected here, after `b`",
+            "(",
+            "a method is not optional; write `a.?b.optMap(x, x.method())`",
+        ),
+        (
+            "a?.b",
+            "the expression ends after `b`",
+            "b",
+            "a field that may be missing is written `a.?b`",
+        ),
+        (
+            "a ?? b",
+            "`?` is not expected here, after `?`",
+            "?",
+            "write `a.?b.orValue(other value)`",
+        ),
+        (
+            "f(?a)",
+            "`?` is not expected here, after `(`",
+            "?",
+            "`?` stands before an element of a list or a map, not before an argument",
+        ),
+        (
+            "`a-b` == 1",
+            "`a-b` is not expected here",
+            "`a-b`",
+            "a field between backticks stands after a dot, as in a.`b-c`",
+        ),
+        (
+            "a `b`",
+            "`b` is not expected here",
+            "`b`",
+            "a field between backticks stands after a dot, as in a.`b-c`",
+        ),
+    ],
+)
+def test_a_slip_in_what_is_newer(text: str, problem: str, at: str, help: str) -> None:
+    found = parse(text)
+    assert isinstance(found, tuple)
+    (flaw,) = found
+    pointed = text[flaw.offset : flaw.offset + flaw.length]
+    assert (flaw.text, pointed, flaw.help) == (problem, at, help)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyd.errors import Cause, EvaluationError
+from policyd.expr.cel.bounds import charge_copy
 from policyd.expr.cel.values import (
     DURATION_MAX,
     INT_MAX,
@@ -18,7 +19,6 @@ from policyd.expr.cel.values import (
     CelType,
     UInt,
     boolean,
-    charge_copy,
     checked_duration,
     checked_int,
     checked_uint,

@@ -9,10 +9,13 @@ libraries.  Sources: IANA IPv4 and IPv6 special-purpose address registries (2025
 from __future__ import annotations
 
 import ipaddress
+import unicodedata
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import ClassVar, Final
+
+from policyd.errors import EvaluationError
 
 MAX_ADDRESS: Final = 100
 """Characters of a text that may be an address; the longest spelling has fewer."""
@@ -74,12 +77,40 @@ def parse_ip(text: str) -> Ip | None:
     """The address that *text* spells for an operating system, or None.
 
     Beside the usual ones: `2130706433`, `0x7f.1`, `0177.0.0.1`, brackets around an IPv6 address
-    and a zone behind it, a dot at the end.
+    and a zone behind it, a dot at the end, white space around it, full-width digits and dots.
     """
     address = _address(text)
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return None if address is None else Ip(address)
+
+
+def certain_ip(text: str) -> Ip:
+    """The address that *text* spells for everybody.
+
+    Raises EvaluationError where it spells none, or not the same for everybody.
+    """
+    address = parse_ip(text)
+    if address is None:
+        raise EvaluationError("the text is not an IP address")
+    if has_two_readings(text):
+        raise EvaluationError("the text is one address in octal and another in decimal")
+    return address
+
+
+def has_two_readings(text: str) -> bool:
+    """True where octal numbers make *text* an address of the Internet, and decimal ones another.
+
+    Operating systems read `010.0.0.1` as 8.0.0.1, several libraries as 10.0.0.1.
+    """
+    octal = parse_ip(text)
+    parts = _folded(text).split(".") if octal is not None else []
+    if len(parts) != 4 or not all(part.isdigit() for part in parts):
+        return False
+    decimal = parse_ip(".".join(str(int(part)) for part in parts))
+    if octal == decimal or octal is None or decimal is None:
+        return False
+    return octal.reach is Reach.GLOBAL and decimal.reach is not Reach.GLOBAL
 
 
 def parse_cidr(text: str) -> Cidr | None:
@@ -106,12 +137,19 @@ def _is_number(text: str) -> bool:
 # Spellings
 
 
+def _folded(text: str) -> str:
+    """*text* as a resolver sees it that prepares names first (UTS #46)."""
+    folded = text if text.isascii() else unicodedata.normalize("NFKC", text)
+    return folded.replace("\u3002", ".").strip(" \t\n\r\v\f").removesuffix(".")
+
+
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    if len(text) > MAX_ADDRESS or not text.isascii():
+    text = _folded(text) if len(text) <= MAX_ADDRESS else ""
+    if not text.isascii():
         return None
     if text.startswith("[") and text.endswith("]"):
         return _ipv6(text[1:-1])
-    return _ipv6(text) if ":" in text else _ipv4(text.removesuffix("."))
+    return _ipv6(text) if ":" in text else _ipv4(text)
 
 
 def _ipv6(text: str) -> IPv6Address | None:

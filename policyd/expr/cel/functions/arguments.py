@@ -6,29 +6,11 @@ Knows no function.  One finer row above the libraries.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from policyd.errors import EvaluationError
 from policyd.expr.cel.function import NOT_LITERAL
 from policyd.expr.cel.values import NUMBERS, no_overload
-
-MAX_TEXT: Final = 1 << 20
-"""Characters (or bytes) that a function's result may have."""
-
-MAX_LIST: Final = 100_000
-"""Elements that a function's result may have."""
-
-
-def bound_text(length: int) -> None:
-    """Refuse to build a text of *length* characters where that is too many."""
-    if length > MAX_TEXT:
-        raise EvaluationError(f"the result has more than {MAX_TEXT} characters")
-
-
-def bound_list(length: int) -> None:
-    """Refuse to build a list of *length* elements where that is too many."""
-    if length > MAX_LIST:
-        raise EvaluationError(f"the result has more than {MAX_LIST} elements")
 
 
 def whole(name: str, value: Any) -> int:

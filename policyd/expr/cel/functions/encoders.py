@@ -9,9 +9,9 @@ import binascii
 from typing import Any, Final
 
 from policyd.errors import EvaluationError
+from policyd.expr.cel.bounds import bound_text, charge_copy
 from policyd.expr.cel.function import Function
-from policyd.expr.cel.functions.arguments import bound_text
-from policyd.expr.cel.values import charge_copy, no_overload
+from policyd.expr.cel.values import no_overload
 from policyd.expression import Budget
 
 

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from policyd.errors import EvaluationError
+from policyd.expr.cel.bounds import COPY_PER_STEP, bound_list, bound_text, watched
 from policyd.expr.cel.function import NOT_LITERAL, Function
-from policyd.expr.cel.functions.arguments import bound_text
 from policyd.expr.cel.functions.scalars import (
     bool_text,
     double_text,
@@ -22,7 +22,8 @@ from policyd.expr.cel.functions.scalars import (
     int_text,
     timestamp_text,
 )
-from policyd.expr.cel.values import COPY_PER_STEP, NUMBERS, CelType, UInt, no_overload
+from policyd.expr.cel.ordering import ordered
+from policyd.expr.cel.values import NUMBERS, CelType, OptionalValue, UInt, no_overload
 from policyd.expression import Budget
 
 MAX_PRECISION: Final = 100
@@ -144,8 +145,10 @@ def _add_list(out: _Output, value: list[Any], depth: int) -> None:
 def _add_map(out: _Output, value: dict[Any, Any], depth: int) -> None:
     out.budget.spend(len(value))
     out.add("{")
-    entries = sorted((_scalar_text(key), key) for key in value)
-    for number, (text, key) in enumerate(entries):
+    bound_list(len(value))
+    texts = {key: _scalar_text(key) for key in watched(value, out.budget)}
+    for number, key in enumerate(ordered([*texts], [*texts.values()], out.budget)):
+        text = texts[key]
         out.add(f", {text}: " if number else f"{text}: ")
         _add_text(out, value[key], 0, depth + 1)
     out.add("}")
@@ -166,6 +169,8 @@ _SCALARS: Final[dict[type, Callable[[Any], str]]] = {
 
 
 def _scalar_text(value: Any) -> str:
+    if type(value) is OptionalValue:
+        raise _misfit("s", value)
     return _SCALARS.get(type(value), str)(value)
 
 

@@ -1,6 +1,6 @@
 """Functions of lists, but for `reverse`, which strings have too.
 
-Source: the CEL lists extension.  `sortBy` is a macro there and not part of this library.
+Source: the CEL lists extension.  `sortBy` is a macro.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any, Final
 
 from policyd.errors import EvaluationError
+from policyd.expr.cel.bounds import bound_list, watched
 from policyd.expr.cel.function import Function
-from policyd.expr.cel.functions.arguments import bound_list, whole
+from policyd.expr.cel.functions.arguments import whole
 from policyd.expr.cel.functions.keys import Bag
-from policyd.expr.cel.values import less, no_overload
+from policyd.expr.cel.ordering import ordered
+from policyd.expr.cel.values import NONE, OptionalValue, no_overload
 from policyd.expression import Budget
 
 
@@ -33,7 +35,7 @@ def _flatten(budget: Budget, items: Any, depth: Any = 1) -> list[Any]:
     if levels < 0:
         raise EvaluationError("`flatten` does not take a negative depth")
     flat: list[Any] = items
-    while levels > 0 and any(type(item) is list for item in flat):
+    while levels > 0 and any(type(item) is list for item in watched(flat, budget)):
         flat = _flatten_once(budget, flat)
         levels -= 1
     return flat
@@ -55,7 +57,7 @@ def _distinct(budget: Budget, items: Any) -> list[Any]:
     budget.spend(len(items))
     seen = Bag()
     distinct: list[Any] = []
-    for item in items:
+    for item in watched(items, budget):
         if not seen.holds(item, budget):
             seen.add(item)
             distinct.append(item)
@@ -66,11 +68,19 @@ def _distinct(budget: Budget, items: Any) -> list[Any]:
 def _sort(budget: Budget, items: Any) -> list[Any]:
     if type(items) is not list:
         raise no_overload("sort", items)
-    bound_list(len(items))
-    budget.spend(2 * len(items))
-    for item in items:
-        less(items[0], item)  # raises where the two have no order
-    return sorted(items)
+    return ordered(items, items, budget)
+
+
+def _first(items: Any) -> OptionalValue:
+    if type(items) is not list:
+        raise no_overload("first", items)
+    return OptionalValue(items[0]) if items else NONE
+
+
+def _last(items: Any) -> OptionalValue:
+    if type(items) is not list:
+        raise no_overload("last", items)
+    return OptionalValue(items[-1]) if items else NONE
 
 
 def _range(budget: Budget, end: Any) -> list[int]:
@@ -87,6 +97,8 @@ FUNCTIONS: Final = (
     Function("flatten", _flatten, (), (1, 2), budgeted=True),
     Function("distinct", _distinct, (), (1,), budgeted=True),
     Function("sort", _sort, (), (1,), budgeted=True),
+    Function("first", _first, (), (1,)),
+    Function("last", _last, (), (1,)),
     Function("lists.range", _range, (1,), (), budgeted=True),
 )
 """The functions of this library."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from policyd.errors import EvaluationError
+from policyd.expr.cel.bounds import watched
 from policyd.expr.cel.function import Function
 from policyd.expr.cel.values import (
     INT_MAX,
@@ -38,7 +39,7 @@ def _extreme(name: str, better: Callable[[Any, Any], bool]) -> Function:
         if not numbers:
             raise EvaluationError(f"`{name}` needs at least one number")
         best = numbers[0]
-        for number in numbers:
+        for number in watched(numbers, budget):
             if type(number) not in NUMBERS:
                 raise no_overload(name, *arguments)
             if better(number, best):

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from policyd.errors import EvaluationError
+from policyd.expr.cel.bounds import bound_list, bound_text, charge_copy
 from policyd.expr.cel.function import Function
-from policyd.expr.cel.functions.addresses import Cidr, Ip, parse_ip
-from policyd.expr.cel.functions.arguments import bound_list, bound_text
-from policyd.expr.cel.values import charge_copy, no_overload
+from policyd.expr.cel.functions.addresses import Cidr, Ip, certain_ip
+from policyd.expr.cel.values import no_overload
 from policyd.expression import Budget
 
 
@@ -21,9 +20,7 @@ def _contains(budget: Budget, container: Any, part: Any) -> bool:
         return part in container
     if type(container) is not Cidr:
         raise no_overload("contains", container, part)
-    address = parse_ip(part) if type(part) is str else part
-    if address is None:
-        raise EvaluationError("the text is not an IP address")
+    address = certain_ip(part) if type(part) is str else part
     if type(address) is not Ip:
         raise no_overload("contains", container, part)
     return container.contains(address)

@@ -1,21 +1,26 @@
-"""path.normalize and path.within: guards for tools that take file names.
+"""path.normalize, path.within and path.outside: guards for tools that take file names.
 
 Knows POSIX paths, `file:` URIs and percent-encoding.  Knows no file system: symbolic links, case
 folding and the directory that a relative path starts from cannot be seen here.
 
 A path may be decoded by whoever opens it, once, twice or never, and a backslash may or may not
-separate.  `path.within` therefore holds only when every such reading of the path is within.
+separate.  `path.within` therefore holds only when every such reading of the path is within, and
+`path.outside` only when every one is outside: what is doubtful is neither.
+Sources: CWE-22 and its children; RFC 8089 (`file:`).
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Final
 from urllib.parse import unquote_to_bytes
 
 from policyd.errors import EvaluationError
+from policyd.expr.cel.bounds import charge_copy
 from policyd.expr.cel.function import NOT_LITERAL, Function
-from policyd.expr.cel.values import charge_copy, no_overload
+from policyd.expr.cel.values import no_overload
 from policyd.expression import Budget
 
 MAX_PATH: Final = 32_768
@@ -26,6 +31,8 @@ MAX_DECODINGS: Final = 8
 
 _CONTROLS: Final = frozenset(map(chr, (*range(0x20), *range(0x7F, 0xA0))))
 _LOCAL_HOSTS: Final = ("", "localhost")
+_MAX_NAME: Final = 255  # characters of one name, in every common file system
+_HEXADECIMAL: Final = frozenset("0123456789abcdefABCDEF")
 _SCHEME_CHARS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789+-.")
 
 Parts = tuple[str, ...]
@@ -72,11 +79,18 @@ def _local_path(text: str) -> str:
 def _decode(path: str) -> str:
     if "%" not in path:
         return path
+    if any(map(_is_wide_escape, path.split("%")[1:])):
+        raise _Unreadable("the path has an escape such as `%u002e`")
     try:
         return unquote_to_bytes(path).decode("utf-8")
     except UnicodeError:
         # overlong encodings of `.` and `/` end here too
         raise _Unreadable("the percent-encoding is not UTF-8") from None
+
+
+def _is_wide_escape(behind: str) -> bool:
+    """True for what stands behind `%` in `%u002e`, which servers of one make decode."""
+    return behind[:1] in ("u", "U") and len(behind) > 4 and _HEXADECIMAL.issuperset(behind[1:5])
 
 
 def _checked(path: str) -> str:
@@ -86,6 +100,8 @@ def _checked(path: str) -> str:
         raise _Unreadable("the path is too long")
     if not _CONTROLS.isdisjoint(path):
         raise _Unreadable("the path has a control character")
+    if path.startswith("~"):
+        raise _Unreadable("the path may stand for the home of a user")
     return path
 
 
@@ -106,8 +122,44 @@ def _parts(path: str) -> Parts:
     return tuple(parts)
 
 
-def _both_slashes(path: str) -> tuple[str, ...]:
-    return (path, path.replace("\\", "/")) if "\\" in path else (path,)
+def _forms(path: str) -> set[str]:
+    """*path* in each way that systems take separators and the names of directories."""
+    forms = {path}
+    for change in (_as_ascii, _with_slashes, _with_plain_dots):
+        forms |= set(map(change, forms))
+    return forms
+
+
+_LOOKALIKES: Final = str.maketrans(
+    {
+        **dict.fromkeys("\uff0e\u2024\ufe52", "."),
+        **dict.fromkeys("\uff0f\u2044\u2215\u29f8", "/"),
+        **dict.fromkeys("\uff3c\ufe68\u2216\u29f5", "\\"),
+        "\u2025": "..",
+        "\u2026": "...",
+    }
+)
+"""Characters that become part of a path's grammar by NFKC or by the best fit of a code page."""
+
+
+def _as_ascii(path: str) -> str:
+    return path if path.isascii() else path.translate(_LOOKALIKES)
+
+
+def _with_slashes(path: str) -> str:
+    return path.replace("\\", "/")
+
+
+def _with_plain_dots(path: str) -> str:
+    """Parameters (`..;x`) and spaces behind dots go, as in servers of Java and in Windows."""
+    if ".;" not in path and ". " not in path:
+        return path
+    return "/".join(map(_plain_dots, path.split("/")))
+
+
+def _plain_dots(name: str) -> str:
+    bare = name.partition(";")[0].rstrip(" ")
+    return bare if bare in (".", "..") else name
 
 
 # path.normalize
@@ -121,38 +173,45 @@ def _normalize(budget: Budget, text: Any) -> str:
         *_, last = _readings(text)
     except _Unreadable as reason:
         raise EvaluationError(str(reason)) from None
-    parts = _parts(last.replace("\\", "/"))
+    parts = _parts(_with_slashes(last))
     if parts[:1] == ("/",):
         return "/" + "/".join(parts[1:])
     return "/".join(parts) or "."
 
 
-# path.within
+# path.within and path.outside
 
 
-def _root(value: Any) -> Parts:
+def _root(name: str, value: Any) -> Parts:
     """The parts of a root: a path or a `file:` URI, taken as written.
 
     Raises EvaluationError for anything else.
     """
     if type(value) is not str:
-        raise no_overload("path.within", "", value)
+        raise no_overload(name, "", value)
     try:
         return _parts(_checked(_local_path(value)))
     except _Unreadable:
-        raise EvaluationError("`path.within`: the root is not a path") from None
+        raise EvaluationError(f"`{name}`: the root is not a path") from None
 
 
-def _roots(value: Any) -> tuple[Parts, ...]:
-    return tuple(map(_root, value)) if type(value) is list else (_root(value),)
+def _roots(name: str, value: Any) -> tuple[Parts, ...]:
+    if type(value) is list:
+        return tuple(map(partial(_root, name), value))
+    return (_root(name, value),)
+
+
+def _paths(text: str) -> list[Parts] | None:
+    """Every path that *text* may be, or None where that cannot be said."""
+    try:
+        return [_parts(form) for reading in _readings(text) for form in _forms(reading)]
+    except _Unreadable:
+        return None
 
 
 def _is_within(text: str, roots: tuple[Parts, ...]) -> bool:
-    try:
-        paths = [_parts(path) for reading in _readings(text) for path in _both_slashes(reading)]
-    except _Unreadable:
-        return False
-    return any(all(_is_below(path, root) for path in paths) for root in roots)
+    paths = _paths(text)
+    return paths is not None and any(all(_is_below(path, root) for path in paths) for root in roots)
 
 
 def _is_below(path: Parts, root: Parts) -> bool:
@@ -162,51 +221,82 @@ def _is_below(path: Parts, root: Parts) -> bool:
     return path[:size] == root and path[size : size + 1] != ("..",)
 
 
-def _within(budget: Budget, text: Any, root: Any) -> bool:
-    if type(root) is list:
-        budget.spend(len(root))
-    return _test(_roots(root))(budget, text)
+def _is_outside(text: str, roots: tuple[Parts, ...]) -> bool:
+    paths = _paths(text)
+    return paths is not None and all(_is_apart(path, root) for path in paths for root in roots)
 
 
-def _test(roots: tuple[Parts, ...]) -> Callable[..., bool]:
-    def within(budget: Budget, text: Any) -> bool:
+def _is_apart(path: Parts, root: Parts) -> bool:
+    """True where *path* is surely not *root* and not below it.
+
+    Of a relative path and an absolute one, or of one that leads up, nothing is sure.
+    """
+    if path[:1] == ("..",) or root[:1] == ("..",) or (path[:1] == ("/",)) != (root[:1] == ("/",)):
+        return False
+    return tuple(map(_same_name, path[: len(root)])) != tuple(map(_same_name, root))
+
+
+def _same_name(name: str) -> str:
+    """What two names have in common that some file system takes for one."""
+    if not name.isascii() and len(name) <= _MAX_NAME:
+        name = unicodedata.normalize("NFKC", name)
+    bare = name.partition(":")[0].rstrip(" .")
+    return (bare or name).casefold()
+
+
+_Holds = Callable[[str, tuple[Parts, ...]], bool]
+
+
+def _test(name: str, holds: _Holds, roots: tuple[Parts, ...]) -> Callable[..., bool]:
+    def test(budget: Budget, text: Any) -> bool:
         if type(text) is not str:
-            raise no_overload("path.within", text, "")
+            raise no_overload(name, text, "")
         charge_copy(len(text) * 2, budget)
-        return _is_within(text, roots)
+        return holds(text, roots)
 
-    return within
+    return test
 
 
-def _check_root(arguments: tuple[Any, ...]) -> str | None:
-    root = arguments[1]
-    if root is NOT_LITERAL:
-        return None
+def _root_flaw(name: str, root: Any) -> str | None:
     try:
-        _roots(root)
+        _roots(name, root)
     except EvaluationError as error:
         return error.reason
     return None
 
 
-def _specialise(arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
-    text, root = arguments
-    if text is not NOT_LITERAL or root is NOT_LITERAL or _check_root(arguments) is not None:
-        return None
-    return _test(_roots(root))
+def _guard(name: str, holds: _Holds) -> Function:
+    """The function *name*: *holds* of a text and one root or a list of roots."""
+
+    def call(budget: Budget, text: Any, root: Any) -> bool:
+        if type(root) is list:
+            budget.spend(len(root))
+        return _test(name, holds, _roots(name, root))(budget, text)
+
+    def check(arguments: tuple[Any, ...]) -> str | None:
+        return None if arguments[1] is NOT_LITERAL else _root_flaw(name, arguments[1])
+
+    def specialise(arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
+        text, root = arguments
+        if text is not NOT_LITERAL or root is NOT_LITERAL or check(arguments) is not None:
+            return None
+        return _test(name, holds, _roots(name, root))
+
+    return Function(
+        name,
+        call,
+        (2,),
+        (),
+        returns_bool=True,
+        literal=check,
+        budgeted=True,
+        specialise=specialise,
+    )
 
 
 FUNCTIONS: Final = (
     Function("path.normalize", _normalize, (1,), (), budgeted=True),
-    Function(
-        "path.within",
-        _within,
-        (2,),
-        (),
-        returns_bool=True,
-        literal=_check_root,
-        budgeted=True,
-        specialise=_specialise,
-    ),
+    _guard("path.within", _is_within),
+    _guard("path.outside", _is_outside),
 )
 """The functions of this library."""

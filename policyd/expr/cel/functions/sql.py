@@ -18,8 +18,9 @@ from enum import Enum
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
+from policyd.expr.cel.bounds import COPY_PER_STEP
 from policyd.expr.cel.function import Function
-from policyd.expr.cel.values import COPY_PER_STEP, no_overload
+from policyd.expr.cel.values import no_overload
 from policyd.expression import Budget
 
 MAX_SQL: Final = 100_000

@@ -1,4 +1,5 @@
-"""Functions of strings, but for `format`, and `contains` and `reverse`, which others share.
+"""Functions of strings, but for `format` and patterns, and `contains` and `reverse`, which others
+share.
 
 Offsets count code points.  Source: CEL language definition and the CEL strings extension;
 `lowerAscii`, `trim` and the like do exactly what they say and leave other characters alone.
@@ -6,42 +7,33 @@ Offsets count code points.  Source: CEL language definition and the CEL strings 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, Final
 
 from policyd.errors import EvaluationError
-from policyd.expr.cel.function import NOT_LITERAL, Function
-from policyd.expr.cel.functions.arguments import bound_list, bound_text, texts, whole
-from policyd.expr.cel.values import charge_copy, no_overload
-from policyd.expression import Budget, Flaw
-from policyd.pattern import Pattern, compile_pattern
+from policyd.expr.cel.bounds import bound_list, bound_text, charge_copy, watched
+from policyd.expr.cel.function import Function
+from policyd.expr.cel.functions.arguments import texts, whole
+from policyd.expr.cel.values import no_overload
+from policyd.expression import Budget
 
-MAX_PATTERN: Final = 10_000
-"""Code points that a pattern may have."""
-
-_TOO_LONG: Final = f"the pattern has more than {MAX_PATTERN} characters"
-_PATTERN_COST: Final = 100  # steps; a pattern that is not a literal may have to be compiled
 _WHITE_SPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-_UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
-_LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
-_QUOTED: Final = str.maketrans(
-    {
-        "\a": r"\a",
-        "\b": r"\b",
-        "\f": r"\f",
-        "\n": r"\n",
-        "\r": r"\r",
-        "\t": r"\t",
-        "\v": r"\v",
-        "\\": r"\\",
-        '"': r"\"",
-        **{chr(code): "\ufffd" for code in range(0xD800, 0xE000)},
-    }
+_QUOTED: Final = (
+    ("\\", r"\\"),
+    ("\a", r"\a"),
+    ("\b", r"\b"),
+    ("\f", r"\f"),
+    ("\n", r"\n"),
+    ("\r", r"\r"),
+    ("\t", r"\t"),
+    ("\v", r"\v"),
+    ('"', r"\""),
 )
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 # Tests
@@ -57,53 +49,6 @@ def _ends_with(text: Any, suffix: Any) -> bool:
     if type(text) is str and type(suffix) is str:
         return text.endswith(suffix)
     raise no_overload("endsWith", text, suffix)
-
-
-@lru_cache(maxsize=1024)
-def _pattern(text: str) -> Pattern | Flaw:
-    return compile_pattern(text)
-
-
-def _matches(budget: Budget, text: Any, pattern: Any) -> bool:
-    texts("matches", text, pattern)
-    if len(pattern) > MAX_PATTERN:
-        raise EvaluationError(_TOO_LONG)
-    budget.spend(_PATTERN_COST + len(pattern))
-    compiled = _pattern(pattern)
-    if isinstance(compiled, Flaw):
-        raise EvaluationError("the text is not a pattern")
-    return _search(compiled)(budget, text)
-
-
-def _search(pattern: Pattern) -> Callable[..., bool]:
-    search = pattern.search
-
-    def found(budget: Budget, text: Any) -> bool:
-        if type(text) is not str:
-            raise no_overload("matches", text, "")
-        charge_copy(len(text), budget)
-        return search(text)
-
-    return found
-
-
-def _check_pattern(arguments: tuple[Any, ...]) -> str | None:
-    if type(arguments[1]) is not str:
-        return None
-    if len(arguments[1]) > MAX_PATTERN:
-        return _TOO_LONG
-    flaw = compile_pattern(arguments[1])
-    if not isinstance(flaw, Flaw):
-        return None
-    return flaw.text if flaw.help is None else f"{flaw.text}; {flaw.help}"
-
-
-def _specialise_matches(arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
-    text, pattern = arguments
-    if text is not NOT_LITERAL or type(pattern) is not str or len(pattern) > MAX_PATTERN:
-        return None
-    compiled = compile_pattern(pattern)
-    return None if isinstance(compiled, Flaw) else _search(compiled)
 
 
 # Parts
@@ -169,8 +114,10 @@ def _join(budget: Budget, pieces: Any, separator: Any = "") -> str:
     if type(pieces) is not list or type(separator) is not str:
         raise no_overload("join", pieces, separator)
     budget.spend(len(pieces))
-    texts("join", *pieces)
-    length = sum(map(len, pieces)) + len(separator) * max(len(pieces) - 1, 0)
+    length = len(separator) * max(len(pieces) - 1, 0)
+    for piece in watched(pieces, budget):
+        texts("join", piece)
+        length += len(piece)
     bound_text(length)
     charge_copy(length, budget)
     return separator.join(pieces)
@@ -201,11 +148,12 @@ def _mapped(name: str, change: Callable[[str], str], growth: int = 1) -> Callabl
 
 
 def _lower(text: str) -> str:
-    return text.lower() if text.isascii() else text.translate(_LOWER)
+    # of bytes, Python knows no other letters than those of ASCII
+    return text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
 
 
 def _upper(text: str) -> str:
-    return text.upper() if text.isascii() else text.translate(_UPPER)
+    return text.encode("utf-8", "surrogatepass").upper().decode("utf-8", "surrogatepass")
 
 
 def _trim(text: str) -> str:
@@ -213,22 +161,15 @@ def _trim(text: str) -> str:
 
 
 def _quote(text: str) -> str:
-    return f'"{text.translate(_QUOTED)}"'
+    for plain, quoted in _QUOTED:
+        text = text.replace(plain, quoted)
+    text = _SURROGATE.sub("\ufffd", text)
+    return f'"{text}"'
 
 
 FUNCTIONS: Final = (
     Function("startsWith", _starts_with, (), (2,), returns_bool=True),
     Function("endsWith", _ends_with, (), (2,), returns_bool=True),
-    Function(
-        "matches",
-        _matches,
-        (2,),
-        (2,),
-        returns_bool=True,
-        literal=_check_pattern,
-        budgeted=True,
-        specialise=_specialise_matches,
-    ),
     Function("charAt", _char_at, (), (2,)),
     Function("indexOf", _index_of, (), (2, 3), budgeted=True),
     Function("lastIndexOf", _last_index_of, (), (2, 3), budgeted=True),

@@ -8,12 +8,13 @@ Sources: UAX #15 (NFKC, and the stream-safe limit on combining marks), UAX #44
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Any, Final
 
+from policyd.expr.cel.bounds import COPY_PER_STEP, begin, bound_text
 from policyd.expr.cel.function import Function
-from policyd.expr.cel.functions.arguments import bound_text
-from policyd.expr.cel.values import COPY_PER_STEP, no_overload
+from policyd.expr.cel.values import no_overload
 from policyd.expression import Budget
 from policyd.pattern import Pattern, compile_pattern
 
@@ -86,6 +87,11 @@ def _folded(char: str) -> str:
 
 _FOLDING: Final = _Folding()
 
+# characters a second in the worst case that was measured; some become eighteen
+_RATE: Final = 3_000_000
+_SLOW_RATE: Final = 250_000
+_SLOW: Final = re.compile("[\u0300-\u036f\u2100-\u2bff\u3200-\u33ff\ufb00-\ufdff]")
+
 
 def _without(pattern: Pattern, text: str, budget: Budget, keep: int = 0) -> str:
     """*text* without what *pattern* matches, but for the first *keep* characters of each match."""
@@ -104,6 +110,7 @@ def _normalize(budget: Budget, text: Any) -> str:
     if text.isascii() and _ASCII_CONTROLS.isdisjoint(text):
         return text
     budget.spend(1 + len(text) // (COPY_PER_STEP // 16))
+    begin(len(text), _SLOW_RATE if _SLOW.search(text) else _RATE, budget)
     bare = _without(_COLOURS, text, budget).translate(_FOLDING)
     # marks are counted after the invisible characters between them are gone, and once more
     # because some decompose into two

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policyd.expr.cel.functions import FUNCTIONS
-from policyd.expr.cel.values import UInt, equal
+from policyd.expr.cel.values import NONE, UInt, equal
 from policyd.expression import Budget
 
 Call = Callable[..., Any]
@@ -31,6 +31,7 @@ NAN = float("nan")
         ("sort", ([True, False],), [False, True]),
         ("sort", ([],), []),
         ("lists.range", (3,), [0, 1, 2]),
+        ("sort", ([*range(5000, 0, -1)],), [*range(1, 5001)]),
         ("lists.range", (0,), []),
     ],
 )
@@ -104,3 +105,19 @@ def test_sets_agree_with_equality(left: list[Any], right: list[Any]) -> None:
     assert FUNCTIONS["sets.intersects"].call(budget, left, right) is any(
         holds(left, item) for item in right
     )
+
+
+def test_the_ends_of_a_list(call: Call, refuse: Callable[..., str]) -> None:
+    assert [call("first", [1, 2]).value, call("last", [1, 2]).value] == [1, 2]
+    assert call("first", []) is call("last", []) is NONE
+    assert refuse("first", "a") == "`first` does not take string"
+    assert refuse("last", {}) == "`last` does not take map"
+
+
+def test_numbers_whose_hashes_collide_take_no_longer(call: Call, budget: Budget) -> None:
+    colliding = [number * (2**61 - 1) for number in range(30_000)]
+    assert call("distinct", [*colliding, *colliding]) == colliding
+    assert call("distinct", [1e30, 10**30, int(1e30), float("inf"), 2**64, 2.0**64]) == [
+        1e30, 10**30, float("inf"), 2**64,
+    ]  # fmt: skip
+    assert call("sets.contains", colliding, [colliding[-1]]) is True

@@ -14,18 +14,60 @@ from policyd.expr.cel.functions import FUNCTIONS
 from policyd.expression import Budget
 
 Call = Callable[..., Any]
-CASE = Path(__file__).parents[4] / ".." / "shared" / "cases" / "C51.json"
+TRICKS = Path(__file__).parents[3] / "testdata" / "tricks" / "paths.json"
 
 
-def test_the_published_bypasses_of_path_guards_are_seen_through(call: Call) -> None:
-    if not CASE.exists():
-        pytest.skip("no cases beside the repository")
-    table = json.loads(CASE.read_text("utf-8"))["inputs"][0]["table"]
-    assert len(table) >= 10
-    for value, wanted in table:
-        path = value.removesuffix(" (resources/read uri)")
-        if "documented" not in wanted:
-            assert call("path.within", path, "/srv/data") is wanted.startswith("PASS"), path
+def tricks() -> list[dict[str, str]]:
+    found: list[dict[str, str]] = json.loads(TRICKS.read_text("utf-8"))["tricks"]
+    return found
+
+
+@pytest.mark.parametrize("trick", tricks(), ids=lambda trick: repr(trick["path"]))
+def test_a_path_is_within_or_outside_or_in_doubt(call: Call, trick: dict[str, str]) -> None:
+    answers = {
+        "within": call("path.within", trick["path"], "/srv/data"),
+        "outside": call("path.outside", trick["path"], "/srv/data"),
+    }
+    assert [name for name, holds in answers.items() if holds] == (
+        [] if trick["is"] == "doubtful" else [trick["is"]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "outside"),
+    [
+        ("/etc/passwd", "/etc", False),
+        ("/ETC/passwd", "/etc", False),
+        ("/etc./passwd", "/etc", False),
+        ("/etc::$DATA/x", "/etc", False),
+        ("/\uff45tc/passwd", "/etc", False),
+        ("/srv/..%2fetc/passwd", "/etc", False),
+        ("etc/passwd", "/etc", False),
+        ("/srv/a", ["/etc", "/proc"], True),
+        ("/proc/self", ["/etc", "/proc"], False),
+        ("/a", [], True),
+        ("/", "/etc", True),
+        ("/etc", "/", False),
+        ("src/a", "build", True),
+        ("src/../build/a", "build", False),
+        ("../src/a", "build", False),
+        ("src/a", "../build", False),
+        ("/etcetera", "/etc", True),
+        ("/" + "\u0301" * 300, "/etc", True),
+        ("/...", "/..a", True),
+    ],
+)
+def test_outside_is_what_no_file_system_finds_below_the_root(
+    call: Call, path: str, root: Any, outside: bool
+) -> None:
+    assert call("path.outside", path, root) is outside
+
+
+@given(st.text(alphabet="ab./\\%2e5cf:\x00", max_size=14), st.sampled_from(["/a", "a", "/a/b"]))
+def test_no_path_is_both_within_and_outside(path: str, root: str) -> None:
+    budget = Budget(10**6, float("inf"))
+    answers = [FUNCTIONS[n].call(budget, path, root) for n in ("path.within", "path.outside")]
+    assert answers != [True, True]
 
 
 @pytest.mark.parametrize(
@@ -139,12 +181,13 @@ def test_roots_are_paths_uris_or_lists_of_them(
     assert call("path.within", path, root) is within
 
 
-@pytest.mark.parametrize("root", ["", "http://host/", "/a\x00", "file:a", ["/a", ""]])
-def test_a_root_that_is_no_path_is_refused(refuse: Call, root: Any) -> None:
-    assert refuse("path.within", "/a", root) == "`path.within`: the root is not a path"
-    check = FUNCTIONS["path.within"].literal
+@pytest.mark.parametrize("name", ["path.within", "path.outside"])
+@pytest.mark.parametrize("root", ["", "~", "http://host/", "/a\x00", "file:a", ["/a", ""]])
+def test_a_root_that_is_no_path_is_refused(refuse: Call, root: Any, name: str) -> None:
+    assert refuse(name, "/a", root) == f"`{name}`: the root is not a path"
+    check = FUNCTIONS[name].literal
     assert check is not None
-    assert check((NOT_LITERAL, root)) == "`path.within`: the root is not a path"
+    assert check((NOT_LITERAL, root)) == f"`{name}`: the root is not a path"
 
 
 def test_only_texts_are_paths(refuse: Call) -> None:

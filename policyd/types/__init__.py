@@ -1,0 +1,92 @@
+"""What is known about payloads before they come: types from the MCP schemas.
+
+`kinds` are the types, `relations` what two of them have to do with one another, `schema` makes
+one of a JSON Schema, `moments` says what each name of an expression is in an event and phase.
+Knows no expression.
+"""
+
+from policyd.types.kinds import (
+    ANYTHING,
+    BOOL,
+    BYTES,
+    CIDR,
+    DURATION,
+    INTEGER,
+    IP,
+    LIST,
+    NULL,
+    NUMBER,
+    OPEN_MAP,
+    OPTIONAL,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    Anything,
+    ListOf,
+    Member,
+    ObjectOf,
+    OneOf,
+    OptionalOf,
+    Scalar,
+    Type,
+)
+from policyd.types.moments import (
+    Moment,
+    moment,
+    moment_types,
+    owners_of,
+    payload_type,
+    type_at,
+    with_arguments,
+)
+from policyd.types.relations import (
+    join,
+    member_names,
+    member_of,
+    options,
+    overlap,
+    spoken,
+    type_of_value,
+)
+from policyd.types.schema import type_of_schema
+
+__all__ = [
+    "ANYTHING",
+    "BOOL",
+    "BYTES",
+    "CIDR",
+    "DURATION",
+    "INTEGER",
+    "IP",
+    "LIST",
+    "NULL",
+    "NUMBER",
+    "OPEN_MAP",
+    "OPTIONAL",
+    "STRING",
+    "TIMESTAMP",
+    "TYPE",
+    "Anything",
+    "ListOf",
+    "Member",
+    "Moment",
+    "ObjectOf",
+    "OneOf",
+    "OptionalOf",
+    "Scalar",
+    "Type",
+    "join",
+    "member_names",
+    "member_of",
+    "moment",
+    "moment_types",
+    "options",
+    "overlap",
+    "owners_of",
+    "payload_type",
+    "spoken",
+    "type_at",
+    "type_of_schema",
+    "type_of_value",
+    "with_arguments",
+]
