@@ -1,4 +1,4 @@
-"""How late an evaluation ends that is stopped by its deadline, on payloads of 4 MB.
+"""How late an evaluation ends that is stopped by its deadline, and what it holds up meanwhile.
 
     python benchmarks/deadline.py
 
@@ -9,15 +9,20 @@ it begins, and shows as a negative number.
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Iterator
 from typing import Any
 
+from policyd.chain import Chain
+from policyd.compiler import compile_bundle
+from policyd.engine import Engine
 from policyd.errors import Cause, EvaluationError
 from policyd.expr.cel import Program, compile_cel
 from policyd.expr.jmes import compile_jmespath
 from policyd.expression import Budget, Scope
+from policyd.source import make_bundle
 
 SECONDS = 0.02
 MB = 1 << 20
@@ -74,6 +79,35 @@ def overrun(program: Any, payload: Any, name: str) -> tuple[float, str]:
     return (time.monotonic() - deadline) * 1e3, how
 
 
+POLICY = """
+policyd: v1
+validators:
+  - name: slow
+    timeout: 500ms
+    match: {events: [x], phase: request}
+    rules:
+      - id: r
+        deny: payload.l.exists(a, payload.l.exists(b, payload.l.exists(c, a + b + c < 0)))
+        message: m
+"""
+PROBE = 0.01
+
+
+async def held(payload: Any) -> float:
+    """The most milliseconds that an event loop is held while a chain runs out of time."""
+    compilation = compile_bundle(make_bundle({"p.yaml": POLICY}))
+    assert compilation.snapshot is not None
+    chain = Chain()
+    chain.add_engine(Engine(compilation.snapshot))
+    running = asyncio.create_task(chain.execute("x", "request", payload))
+    worst, last = 0.0, time.monotonic()
+    while not running.done():
+        await asyncio.sleep(PROBE)
+        now = time.monotonic()
+        worst, last = max(worst, now - last - PROBE), now
+    return worst * 1e3
+
+
 def main() -> None:
     """Print the table."""
     print(f"deadline {SECONDS * 1e3:.0f} ms; milliseconds from it to the end\n")
@@ -87,6 +121,10 @@ def main() -> None:
         jmespath: Any = compile_jmespath(text)
         late, how = min(overrun(jmespath, rows, "payload") for _ in range(5))
         print(f"{'JMESPath ' + text:40.40}{late:8.1f}  {how}")
+    print(f"\nthree loops for 500 ms; a probe every {PROBE * 1e3:.0f} ms is late by milliseconds\n")
+    for title, count in (("4 KB", 1_000), ("4 MB", 600_000)):
+        payload = {"l": list(range(count))}
+        print(f"{title:26}{min(asyncio.run(held(payload)) for _ in range(5)):8.1f}")
 
 
 main()

@@ -13,6 +13,11 @@ INLINE_SIZE = 256 << 10
 """Payloads up to this size may be judged on an event loop, larger ones want a thread."""
 
 
+INLINE_TIME = 0.02
+"""Seconds that a payload may be judged on an event loop; what takes longer begins anew in a
+thread."""
+
+
 class Engine:
     """Holds the snapshot in force."""
 

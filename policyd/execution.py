@@ -164,6 +164,11 @@ def end_for(mode: Mode, deadline: float | None) -> float | None:
     return now + max(0.0, deadline - now) / 2
 
 
+def is_late(outcome: Outcome) -> bool:
+    """True when an interceptor was ended by a limit of time, recorded or not."""
+    return outcome.cause is not None and outcome.cause.is_late
+
+
 def cut_by_chain(outcome: Outcome) -> Outcome:
     """The outcome of an interceptor that the chain's own limit may have ended."""
     if isinstance(outcome, Failure) and outcome.cause is Cause.DEADLINE:

@@ -86,8 +86,8 @@ class Snapshot:
         known = self._routes.get((event, phase))
         return known if known is not None else _route(self.interceptors, event, phase)
 
-    def invoke(self, name: str, invocation: Invocation) -> Outcome:
-        """What one interceptor says.
+    def invoke(self, name: str, invocation: Invocation, ends: float | None = None) -> Outcome:
+        """What one interceptor says, until the monotonic time *ends*.
 
         Raises InvocationError for a name that no interceptor has, a phase that is none, and a
         config that breaks the interceptor's configSchema.
@@ -101,15 +101,24 @@ class Snapshot:
         if not interceptor.descriptor.matches(invocation.event, invocation.phase):
             return not_hooked(interceptor.descriptor, invocation)
         shared = activate(invocation, envelope.payload)
-        return rewrapped(interceptor.run(invocation, shared), invocation, envelope)
+        return rewrapped(interceptor.run(invocation, shared, ends), invocation, envelope)
 
-    def invoke_many(self, kind: Kind, invocation: Invocation, names: frozenset[str]) -> Verdict:
-        """What the interceptors of one kind and with these names come to, run as a chain."""
+    def invoke_many(
+        self,
+        kind: Kind,
+        invocation: Invocation,
+        names: frozenset[str],
+        ends: float | None = None,
+    ) -> Verdict:
+        """What the interceptors of one kind and with these names come to, run as a chain.
+
+        They have until the monotonic time *ends*.
+        """
         chosen = tuple(i for i in self.interceptors if i.descriptor.name in names)
         route = _route(chosen, invocation.event, invocation.phase)
         if kind is Kind.VALIDATION:
-            return self._run(invocation, Route(route.validators, ()))
-        return self._run(invocation, Route((), route.mutators))
+            return self._run(invocation, Route(route.validators, ()), ends)
+        return self._run(invocation, Route((), route.mutators), ends)
 
     def decide(self, invocation: Invocation) -> Decision:
         """What the whole set says.
@@ -121,12 +130,14 @@ class Snapshot:
         verdict = self._run(invocation, self.route(invocation.event, invocation.phase))
         return Decision(invocation, verdict, self.generation, time.monotonic() - started)
 
-    def _run(self, invocation: Invocation, route: Route) -> Verdict:
+    def _run(self, invocation: Invocation, route: Route, ends: float | None = None) -> Verdict:
         check_phase(invocation.phase)
         for one in (*route.validators, *route.mutators) if invocation.config else ():
             check_config(one.descriptor.name, one.config_shape, invocation)
-        deadline = None if invocation.timeout is None else time.monotonic() + invocation.timeout
-        return run_route(route, invocation, deadline)
+        if invocation.timeout is not None:
+            limit = time.monotonic() + invocation.timeout
+            ends = limit if ends is None else min(limit, ends)
+        return run_route(route, invocation, ends)
 
 
 def unknown_interceptor(name: str) -> InvocationError:

@@ -19,6 +19,8 @@ from dataclasses import replace
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
+from anyio import to_thread
+
 from policyd.chain.arguments import (
     check_direction,
     check_host,
@@ -213,7 +215,9 @@ class Chain:
         if route.empty:
             verdict = Verdict(Status.SUCCESS, payload, ())
         else:
-            size = check_payload(payload)
+            size = check_payload(payload, most=INLINE_SIZE)
+            if size > INLINE_SIZE:
+                await to_thread.run_sync(check_payload, payload)
             dated = stamped(invocation, travels=route.here is None)
             run = Run(dated, deadline, self._around, size > INLINE_SIZE)
             verdict = await run.verdict(route)

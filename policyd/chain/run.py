@@ -16,11 +16,13 @@ from typing import Any
 
 from anyio import create_task_group, move_on_after, to_thread
 
+from policyd import snapshot
 from policyd.activation import activate
 from policyd.chain.entry import Entry, Hooked, failed
 from policyd.chain.route import Route
+from policyd.engine import INLINE_TIME
 from policyd.errors import Cause, InvocationError, frames_of
-from policyd.execution import Verdict, cut_by_chain, direction_of, end_for, run_chain
+from policyd.execution import Verdict, cut_by_chain, direction_of, end_for, is_late, run_chain
 from policyd.functions import is_cancelled
 from policyd.interceptor import Interceptor
 from policyd.model import (
@@ -34,7 +36,7 @@ from policyd.model import (
     ValidationResult,
     reason_of,
 )
-from policyd.snapshot import check_config, dated, rewrapped_verdict, run_route
+from policyd.snapshot import check_config, dated, rewrapped_verdict
 from policyd.wire import INVALID_PARAMS, check_payload
 
 Proceed = Callable[[Invocation], Awaitable[Outcome]]
@@ -102,8 +104,8 @@ class Run:
                 check_config(name, hooked.config_shape, invocation)
                 if route.here is None:
                     _check_sent(name, invocation)
-        if route.here is not None and not self.large and self.around is None:
-            return run_route(route.here, invocation, self.deadline)
+        if route.here is not None and self.around is None:
+            return await self._here(route.here)
         envelope = invocation.envelope
         chain = run_chain(
             route.validators, route.mutators, direction_of(invocation), envelope.payload
@@ -115,6 +117,15 @@ class Run:
         except StopIteration as stop:
             verdict: Verdict = stop.value
         return rewrapped_verdict(verdict, invocation, envelope)
+
+    async def _here(self, route: snapshot.Route) -> Verdict:
+        """What interceptors that are all compiled here come to; for long only in a thread."""
+        run = partial(snapshot.run_route, route, self.invocation)
+        if not self.large:
+            verdict = run(_sooner(self.deadline))
+            if not any(map(is_late, verdict.outcomes)):
+                return verdict
+        return await to_thread.run_sync(run, self.deadline, abandon_on_cancel=True)
 
     async def _everywhere(self, batch: Sequence[Hooked], payload: Any) -> list[Outcome]:
         """Ask all of *batch* at once; what is not there when time is up has failed."""
@@ -172,13 +183,22 @@ class Run:
     async def _compiled(
         self, interceptor: Interceptor, ends: float | None, invocation: Invocation
     ) -> Outcome:
-        shared = activate(invocation, invocation.payload)
-        run = partial(interceptor.run, invocation, shared, ends)
-        return await to_thread.run_sync(run, abandon_on_cancel=True) if self.large else run()
+        run = partial(interceptor.run, invocation, activate(invocation, invocation.payload))
+        if not self.large:
+            outcome = run(_sooner(ends))
+            if not is_late(outcome):
+                return outcome
+        return await to_thread.run_sync(run, ends, abandon_on_cancel=True)
 
     def _left(self) -> float | None:
         """Seconds until the chain ends."""
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+def _sooner(ends: float | None) -> float:
+    """The monotonic time at which the event loop has been held for long enough."""
+    held = time.monotonic() + INLINE_TIME
+    return held if ends is None else min(held, ends)
 
 
 async def _asked(entry: Entry, ends: float | None, invocation: Invocation) -> Outcome:

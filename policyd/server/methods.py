@@ -7,18 +7,19 @@ answered is an InvocationError, and nothing else ever leaves.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from anyio import CapacityLimiter, to_thread
 
-from policyd.engine import INLINE_SIZE, Engine
+from policyd.engine import INLINE_SIZE, INLINE_TIME, Engine
 from policyd.errors import Cause, InvocationError, frames_of
 from policyd.events import matches_event
-from policyd.execution import Verdict
+from policyd.execution import Verdict, is_late
 from policyd.interceptor import DEFAULT_TIMEOUT
 from policyd.model import (
     Descriptor,
@@ -53,6 +54,13 @@ logger = logging.getLogger(__name__)
 
 Params = Mapping[str, Any] | None
 Method = Callable[[Params], Awaitable[dict[str, Any]]]
+
+
+class _Judged(NamedTuple):
+    """What is answered, and the outcomes of those that ran for it."""
+
+    said: Outcome
+    ran: tuple[Outcome, ...]
 
 
 class Methods:
@@ -93,34 +101,35 @@ class Methods:
         snapshot = self._engine.current
         call = invocation_from_json(params)
         call = call._replace(invocation=dated(call.invocation, datetime.now(UTC)))
-        judge = partial(self._judge, snapshot, call)
-        if call.size <= INLINE_SIZE:
-            return judge()
-        return await to_thread.run_sync(judge, abandon_on_cancel=True, limiter=self._threads)
-
-    def _judge(self, snapshot: Snapshot, call: Call) -> dict[str, Any]:
-        outcome = self._outcome(snapshot, call)
+        judge = partial(self._judged, snapshot, call)
+        judged = judge(time.monotonic() + INLINE_TIME) if call.size <= INLINE_SIZE else None
+        if judged is None or any(map(is_late, judged.ran)):
+            judged = await to_thread.run_sync(judge, abandon_on_cancel=True, limiter=self._threads)
+        for outcome in judged.ran:
+            log_failure(outcome)
         invocation = call.invocation
-        if isinstance(outcome, Failure) and outcome.cause is Cause.DEADLINE:
+        if isinstance(judged.said, Failure) and judged.said.cause is Cause.DEADLINE:
             invocation = replace(invocation, timeout=_limit(snapshot, call))
-        return outcome_to_json(outcome, invocation, snapshot.generation, self._dialect)
+        return outcome_to_json(judged.said, invocation, snapshot.generation, self._dialect)
 
-    def _outcome(self, snapshot: Snapshot, call: Call) -> Outcome:
+    def _judged(self, snapshot: Snapshot, call: Call, ends: float | None = None) -> _Judged:
+        """What is said, by interceptors that have until the monotonic time *ends*."""
         name, invocation, _ = call
         try:
-            outcome = snapshot.invoke(name, invocation)
+            outcome = snapshot.invoke(name, invocation, ends)
         except InvocationError:
             # only a name that is not in force can be a catch-up or a retired one
             if any(descriptor.name == name for descriptor in snapshot.descriptors):
                 raise
-            past = self._past(snapshot, name, invocation)
+            past = self._past(snapshot, name, invocation, ends)
             if past is None:
                 raise
             return past
-        log_failure(outcome)
-        return outcome
+        return _Judged(outcome, (outcome,))
 
-    def _past(self, snapshot: Snapshot, name: str, invocation: Invocation) -> Outcome | None:
+    def _past(
+        self, snapshot: Snapshot, name: str, invocation: Invocation, ends: float | None
+    ) -> _Judged | None:
         """The answer to a name that an earlier list holds, or None.
 
         Without catch-up interceptors, as in the SEP dialect, a name that is gone stays an
@@ -131,21 +140,16 @@ class Methods:
         catch_up = parse_catch_up(name)
         if catch_up is None:
             kind_then = self._listings.kind_of(name)
-            return None if kind_then is None else _retired(name, kind_then, invocation)
+            retired = None if kind_then is None else _retired(name, kind_then, invocation)
+            return None if retired is None else _Judged(retired, ())
         kind, generation = catch_up
         hook = (invocation.event, str(invocation.phase))
         if generation == snapshot.generation:
             # listed perhaps by a process before this one, which served the same files
             self._listings.record(generation, snapshot.descriptors)
         names = self._listings.unknown_to(generation, kind, snapshot.descriptors, hook)
-        verdict = snapshot.invoke_many(kind, invocation, names)
-        for outcome in verdict.outcomes:
-            log_failure(outcome)
-        if isinstance(verdict.culprit, Failure):
-            return replace(verdict.culprit, interceptor=name)
-        if kind is Kind.VALIDATION:
-            return _merged_validation(name, invocation, verdict)
-        return _merged_mutation(name, invocation, verdict)
+        verdict = snapshot.invoke_many(kind, invocation, names, ends)
+        return _Judged(_merged(kind, name, invocation, verdict), verdict.outcomes)
 
 
 def method_table(list_: Method, invoke: Method) -> dict[str, Method]:
@@ -209,6 +213,15 @@ def _retired(name: str, kind: Kind, invocation: Invocation) -> Outcome:
     if kind is Kind.VALIDATION:
         return ValidationResult(name, phase, True, skipped=RETIRED)
     return MutationResult(name, phase, False, invocation.payload, skipped=RETIRED)
+
+
+def _merged(kind: Kind, name: str, invocation: Invocation, verdict: Verdict) -> Outcome:
+    """What several interceptors of one kind came to, as the outcome of the interceptor *name*."""
+    if isinstance(verdict.culprit, Failure):
+        return replace(verdict.culprit, interceptor=name)
+    if kind is Kind.VALIDATION:
+        return _merged_validation(name, invocation, verdict)
+    return _merged_mutation(name, invocation, verdict)
 
 
 def _merged_validation(name: str, invocation: Invocation, verdict: Verdict) -> Outcome:

@@ -21,33 +21,36 @@ MAX_SIZE = 8 << 20
 _MAX_NUMBER = sys.float_info.max
 
 
-def check_payload(payload: Any, name: str = "payload") -> int:
+def check_payload(payload: Any, name: str = "payload", most: int = MAX_SIZE) -> int:
     """Refuse *payload* unless every parser reads it the same and every walker survives it.
 
     Raises InvocationError(-32602) for more than 128 levels, NaN and Infinity, numbers beyond
     ±1.797e308 (the range of a double), lone surrogates in strings or keys, and whatever is
     not a JSON value.  The reason holds *name* and never a part of the payload.
 
-    Returns its size, values plus characters: about the bytes of its JSON text.
+    Returns its size, values plus characters: about the bytes of its JSON text.  One that is
+    larger than *most* says that the rest was not looked at.
     """
     level: list[Any] = [[payload]]
     size = 0
     for _ in range(MAX_DEPTH + 1):
-        level, grown = _descend(level, name)
+        level, grown = _descend(level, name, most - size)
         size += grown
-        if not level:
-            return size
         if size > MAX_SIZE:
             raise _refusal(name, "is too large")
+        if not level or size > most:
+            return size
     raise _refusal(name, f"is nested more than {MAX_DEPTH} levels deep")
 
 
-def _descend(level: list[Any], name: str) -> tuple[list[Any], int]:
-    """The containers one level below, and the size of this level."""
+def _descend(level: list[Any], name: str, room: int) -> tuple[list[Any], int]:
+    """The containers one level below, and the size of this level; no more once above *room*."""
     below: list[Any] = []
     size = 0
     for container in level:
         size += len(container)
+        if size > room:
+            break
         if type(container) is dict:
             for key in container:
                 plain = type(key) is str and key.isascii()

@@ -280,6 +280,32 @@ def test_slow_audits_in_one_process_leave_time_for_what_counts() -> None:
     run(body)
 
 
+@pytest.mark.parametrize("host", ["engine", "engine and others"])
+def test_a_policy_that_takes_long_does_not_hold_the_event_loop(host: str) -> None:
+    turns = 0
+
+    async def body(chain: Chain) -> None:
+        nonlocal turns
+        chain.add_engine(engine(ENDLESS.format(mode="enforce")))
+        if host != "engine":
+            chain.add_functions(Interceptors())
+            await chain.add_server(Others([validation("w")], valid).server)
+        async with anyio.create_task_group() as group:
+
+            async def late() -> None:
+                decision = await chain.execute("x", "request", PAYLOAD, timeout=0.3)
+                assert decision.status is Status.TIMEOUT
+                group.cancel_scope.cancel()
+
+            group.start_soon(late)
+            while True:
+                turns += 1
+                await anyio.sleep(0.001)
+
+    run(body)
+    assert turns > 5  # two or three if the event loop were held until the end
+
+
 def test_nobody_is_asked_any_more_once_the_time_is_up() -> None:
     interceptors = Interceptors()
     ran: list[str] = []

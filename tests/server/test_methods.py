@@ -172,7 +172,7 @@ def test_a_config_that_breaks_its_schema_is_an_error() -> None:
 def test_a_crash_of_ours_is_an_error_that_says_nothing_and_logs_no_payload(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def crash(self: Snapshot, name: str, invocation: Any) -> None:
+    def crash(self: Snapshot, name: str, invocation: Any, ends: float | None) -> None:
         raise ValueError(invocation.payload)
 
     monkeypatch.setattr(Snapshot, "invoke", crash)
@@ -209,6 +209,46 @@ def test_audited_failures_are_logged_as_well(caplog: pytest.LogCaptureFixture) -
     assert result["valid"] is True
     assert result["info"]["failure"] == "the policy could not be evaluated"
     assert len(caplog.records) == 1
+
+
+ENDLESS = """
+  - name: endless
+    timeout: 300ms
+    match: {events: [tools/call], phase: request}
+    rules:
+      - id: r
+        deny: args.l.exists(a, args.l.exists(b, args.l.exists(c, a + b + c < 0)))
+        message: m
+"""
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_small_payload_that_takes_long_does_not_hold_the_others_up(old: bool) -> None:
+    server = Server(snapshot(RM))
+    name = server.names()[-2] if old else "endless"
+    server.engine.install(snapshot(RM, ENDLESS))
+    payload = {"name": "shell", "arguments": {"l": list(range(1_000)), "command": "ls"}}
+    slow = {"name": name, "event": "tools/call", "phase": "request", "payload": payload}
+    invoke = server.methods.table()["interceptor/invoke"]
+    turns = 0
+
+    async def body() -> None:
+        nonlocal turns
+        async with anyio.create_task_group() as group:
+
+            async def refused() -> None:
+                with pytest.raises(InvocationError) as caught:
+                    await invoke(slow)
+                assert caught.value.code == -32000
+                group.cancel_scope.cancel()
+
+            group.start_soon(refused)
+            while True:
+                turns += 1
+                await anyio.sleep(0.001)
+
+    anyio.run(body)
+    assert turns > 5  # two if the event loop were held until the deadline
 
 
 @pytest.mark.parametrize("size", [0, INLINE_SIZE])
