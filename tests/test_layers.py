@@ -132,6 +132,7 @@ OWNERS: dict[str, tuple[str, ...]] = {
     "ada_url": ("expr.cel.functions.network",),
     "aiohttp": ("ports.http",),
     "anyio": (
+        "chain",
         "chain.*",
         "functions",
         "middleware.*",
