@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from policyd.errors import EvaluationError
+from policyd.expr.recursion import MAX_REFERENCES
 from policyd.expr.shape import MAX_BREACHES, MAX_DEPTH, SchemaFlaw, Shape, compile_shape
 
 
@@ -175,6 +176,20 @@ def test_a_lone_surrogate_is_not_judged_and_so_not_passed() -> None:
         (
             {"properties": {"a": {"minimum": "x"}}},
             SchemaFlaw("`x` is not of type `number`", ("properties", "a", "minimum")),
+        ),
+        ({"const": "\ud800"}, SchemaFlaw("this is no JSON Schema", ())),
+        (
+            {"$defs": {str(number): {"$ref": "#"} for number in range(MAX_REFERENCES + 1)}},
+            SchemaFlaw("the schema has more than 200 references", ()),
+        ),
+        (
+            {"properties": {"a": {"type": "string", "required": True}}},
+            SchemaFlaw(
+                "`required` is a list of members, beside `properties`",
+                ("properties", "a", "required"),
+                "write `required: [NAME]`",
+                True,
+            ),
         ),
     ],
 )

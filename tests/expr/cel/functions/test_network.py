@@ -82,6 +82,7 @@ def parts(**changed: Any) -> dict[str, Any]:
         ("http://a:80/", parts(scheme="http", host="a", port=80, path="/")),
         ("file:///srv/a", parts(scheme="file", path="/srv/a")),
         ("mailto:a@b", parts(scheme="mailto", path="a@b")),
+        ("redis://\u00e9%25/", parts(scheme="redis", host="\u00e9%", path="/")),
         ("redis://Cache:6379/1", parts(scheme="redis", host="cache", port=6379, path="/1")),
     ],
 )
