@@ -105,7 +105,9 @@ class Run:
                 if route.here is None:
                     _check_sent(name, invocation)
         if route.here is not None and self.around is None:
-            return await self._here(route.here)
+            told = await self._here(route.here)
+            if told is not None:
+                return told
         envelope = invocation.envelope
         chain = run_chain(
             route.validators, route.mutators, direction_of(invocation), envelope.payload
@@ -118,14 +120,19 @@ class Run:
             verdict: Verdict = stop.value
         return rewrapped_verdict(verdict, invocation, envelope)
 
-    async def _here(self, route: snapshot.Route) -> Verdict:
-        """What interceptors that are all compiled here come to; for long only in a thread."""
+    async def _here(self, route: snapshot.Route) -> Verdict | None:
+        """What interceptors that are all compiled here come to; for long only in a thread.
+
+        None when time is up before there is a thread, or before it is done.
+        """
         run = partial(snapshot.run_route, route, self.invocation)
         if not self.large:
             verdict = run(_sooner(self.deadline))
             if not any(map(is_late, verdict.outcomes)):
                 return verdict
-        return await to_thread.run_sync(run, self.deadline, abandon_on_cancel=True)
+        with move_on_after(self._left()):
+            return await to_thread.run_sync(run, self.deadline, abandon_on_cancel=True)
+        return None
 
     async def _everywhere(self, batch: Sequence[Hooked], payload: Any) -> list[Outcome]:
         """Ask all of *batch* at once; what is not there when time is up has failed."""

@@ -9,9 +9,11 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp.server.lowlevel.server import Server
 
 from policyd.chain import Around, Chain, ServerError, Terms
 from policyd.chain.remote import MAX_PAGES, SHOWN
+from policyd.engine import INLINE_SIZE
 from policyd.errors import Cause, InvocationError
 from policyd.execution import Status
 from policyd.functions import Interceptors
@@ -119,6 +121,26 @@ def test_types_that_are_not_run_are_told_once_and_not_at_length(
     assert message.startswith("`others` lists types that are not run: 's0\\nxxx")
     assert message.endswith("and 3 more")
     assert len(message) < 1_000
+
+
+def test_a_large_payload_is_looked_at_in_a_thread_and_refused_all_the_same() -> None:
+    odd: Any = {"l": [0] * (INLINE_SIZE + 1), "x": math.nan}
+
+    async def body(chain: Chain) -> None:
+        chain.add_engine(engine("validators:" + NO_RM))
+        with pytest.raises(InvocationError, match="Invalid params"):
+            await chain.execute("tools/call", "request", odd)
+
+    run(body)
+
+
+def test_a_server_without_interceptors_is_told_from_one_that_is_gone() -> None:
+    async def body(chain: Chain) -> None:
+        with pytest.raises(ServerError) as caught:
+            await chain.add_server(Server("tools only"))
+        assert caught.value.reason == "it hosts no interceptors (error -32601)"
+
+    run(body)
 
 
 class Slow(Others):

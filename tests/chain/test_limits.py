@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
 import anyio
 import pytest
+from anyio import to_thread
 from mcp.shared.exceptions import MCPError
 
 from policyd.chain import Chain, Overrides, Terms
@@ -304,6 +306,26 @@ def test_a_policy_that_takes_long_does_not_hold_the_event_loop(host: str) -> Non
 
     run(body)
     assert turns > 5  # two or three if the event loop were held until the end
+
+
+def test_a_chain_that_waits_for_a_thread_ends_in_time() -> None:
+    release = threading.Event()
+
+    def hold() -> None:
+        release.wait()
+
+    async def body(chain: Chain) -> None:
+        to_thread.current_default_thread_limiter().total_tokens = 1
+        chain.add_engine(engine(ENDLESS.format(mode="enforce")))
+        async with anyio.create_task_group() as group:
+            group.start_soon(to_thread.run_sync, hold)
+            await anyio.sleep(0)
+            decision = await chain.execute("x", "request", PAYLOAD, timeout=0.1)
+            release.set()
+        assert decision.status is Status.TIMEOUT
+        assert [failure.cause for failure in decision.failures] == [Cause.CHAIN_DEADLINE]
+
+    run(body)
 
 
 def test_nobody_is_asked_any_more_once_the_time_is_up() -> None:
