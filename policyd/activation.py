@@ -12,7 +12,7 @@ from typing import Any
 
 from policyd.errors import EvaluationError
 from policyd.expression import Budget, Expression
-from policyd.model import Invocation, Phase
+from policyd.model import Invocation, Phase, timestamp_of
 
 NO_VARIABLES: Mapping[str, Expression] = {}
 
@@ -138,17 +138,10 @@ def _now(invocation: Invocation) -> datetime:
 def moment_of(invocation: Invocation) -> datetime | None:
     """The moment of the invocation: what it says itself, else its context's RFC 3339 timestamp."""
     now = invocation.now
-    if now is not None:
-        # a time without a zone is taken as UTC: CEL has no other
-        return now if now.tzinfo is not None else now.replace(tzinfo=UTC)
-    stamp = invocation.context.get("timestamp")
-    if type(stamp) is not str or len(stamp) > 64:
-        return None
-    try:
-        moment = datetime.fromisoformat(stamp)
-        return moment.astimezone(UTC) if moment.tzinfo is not None else None
-    except (ValueError, OverflowError):
-        return None
+    if now is None:
+        return timestamp_of(invocation.context)
+    # a time without a zone is taken as UTC: CEL has no other
+    return now if now.tzinfo is not None else now.replace(tzinfo=UTC)
 
 
 _FROM_CONTEXT: Mapping[str, Callable[[Invocation], Any]] = {

@@ -117,6 +117,8 @@ class Interceptor(ABC):
         if deadline is not None:
             ends = min(ends, deadline)
         budget = Budget(STEP_BUDGET, ends)
+        if invocation.watch is not None:
+            invocation.watch(budget)
         if self.variables or self.config_shape is not None:
             shared = shared.with_variables(budget, self.variables)
             if self.config_shape is not None:
@@ -146,16 +148,19 @@ class Interceptor(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Validator(Interceptor):
-    """A policy that judges: every rule is evaluated, every finding told."""
+    """A policy that judges: every rule is evaluated, every finding told.
+
+    nothing: the outcome of `glance` in each phase, the same object each time.
+    """
 
     checks: tuple[PlacedCheck, ...]
     _fast: tuple[tuple[Fast, bool], ...] = field(init=False, repr=False, compare=False)
-    _nothing: Mapping[Phase, ValidationResult] = field(init=False, repr=False, compare=False)
+    nothing: Mapping[Phase, ValidationResult] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         name, audited = self.descriptor.name, self._audited
         nothing = {phase: ValidationResult(name, phase, True, (), audited) for phase in Phase}
-        object.__setattr__(self, "_nothing", nothing)
+        object.__setattr__(self, "nothing", nothing)
         plain = not self.variables and self.config_shape is None
         object.__setattr__(self, "_fast", _fast_conditions(self.checks) if plain else ())
 
@@ -176,7 +181,7 @@ class Validator(Interceptor):
                         return None
         except Exception:  # whatever it is, `run` decides what it means
             return None
-        return self._nothing[shared.phase]
+        return self.nothing[shared.phase]
 
     def _outcome(self, activation: Activation, budget: Budget, started: float) -> Outcome:
         findings: list[Finding] = []

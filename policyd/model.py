@@ -6,9 +6,9 @@ Knows no wire spelling (`wire` does), no policy file and no expression.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -94,7 +94,9 @@ class Descriptor:
 
     def matches(self, event: str, phase: str) -> bool:
         """True when the interceptor is hooked to this event and phase."""
-        return phase in self.phases and any(matches_event(e, event) for e in self.events)
+        if phase not in self.phases:
+            return False
+        return event in self.events or any(matches_event(e, event) for e in self.events)
 
 
 def with_priorities(
@@ -128,6 +130,7 @@ class Invocation:
     timeout: seconds that the whole evaluation may take, or None for the policy's own limit.
     now: the moment of the invocation; `context.timestamp`, else the clock, when None.
     bare: the payload has no envelope, whatever it looks like.
+    watch: told of each `Budget` that judging it spends, so that another thread can end it.
     """
 
     event: str
@@ -139,6 +142,7 @@ class Invocation:
     timeout: float | None = None
     now: datetime | None = None
     bare: bool = False
+    watch: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def envelope(self) -> Envelope:
@@ -146,6 +150,18 @@ class Invocation:
         if self.bare:
             return Envelope(self.payload, None)
         return unwrap(self.event, self.phase, self.payload)
+
+
+def timestamp_of(context: Mapping[str, Any]) -> datetime | None:
+    """The RFC 3339 timestamp of an invocation's context in UTC; None where it has none."""
+    stamp = context.get("timestamp")
+    if type(stamp) is not str or len(stamp) > 64:
+        return None
+    try:
+        moment = datetime.fromisoformat(stamp)
+        return moment.astimezone(UTC) if moment.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
 
 
 @dataclass(frozen=True, slots=True)

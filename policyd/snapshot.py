@@ -81,6 +81,16 @@ class Snapshot:
         """What `interceptors/list` tells, in the order of files and entries."""
         return tuple(interceptor.descriptor for interceptor in self.interceptors)
 
+    def descriptor(self, name: str) -> Descriptor | None:
+        """The descriptor of the interceptor *name*, or None for a name that none has."""
+        interceptor = self._by_name.get(name)
+        return None if interceptor is None else interceptor.descriptor
+
+    def nothing(self, name: str, phase: Phase | str) -> Outcome | None:
+        """The very outcome of the validator *name* when a glance finds nothing, if it has one."""
+        interceptor = self._by_name.get(name)
+        return interceptor.nothing[Phase(phase)] if type(interceptor) is Validator else None
+
     def route(self, event: str, phase: str) -> Route:
         """The interceptors hooked to an event and phase."""
         known = self._routes.get((event, phase))
@@ -101,6 +111,11 @@ class Snapshot:
         if not interceptor.descriptor.matches(invocation.event, invocation.phase):
             return not_hooked(interceptor.descriptor, invocation)
         shared = activate(invocation, envelope.payload)
+        if type(interceptor) is Validator:
+            glance = Budget(GLANCE_STEPS, math.inf if ends is None else ends)
+            nothing = interceptor.glance(shared, glance)
+            if nothing is not None:
+                return nothing
         return rewrapped(interceptor.run(invocation, shared, ends), invocation, envelope)
 
     def invoke_many(

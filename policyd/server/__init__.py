@@ -23,6 +23,7 @@ from policyd.functions import Interceptors
 from policyd.reload import Reloader
 from policyd.server.functions import FunctionMethods
 from policyd.server.http import BindError, bind, http_app, own_names, serve_http, url
+from policyd.server.lane import Lane
 from policyd.server.methods import Methods
 from policyd.server.protocol import VERSION, attach, build_server
 from policyd.server.readiness import ready_state
@@ -55,17 +56,20 @@ def serve(
     """
     if not logging.getLogger().handlers:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
-    server = build_server(Methods(engine, dialect))
+    methods = Methods(engine, dialect)
+    server = build_server(methods)
+    lane = Lane(methods.table(), server.server_info_stamp)
     stop = Event()
     if stdio:
         transport: Transport = partial(
-            serve_stdio, server, stop, on_ready=partial(_announce, engine, "stdio")
+            serve_stdio, server, lane, stop, on_ready=partial(_announce, engine, "stdio")
         )
     else:
         host, port = http or ("127.0.0.1", 8765)
         listener = bind(host, port)
         state = partial(ready_state, engine, reloader)
-        app = http_app(server, lambda: state(stopping=stop.is_set()), (*own_names(host), *names))
+        names = (*own_names(host), *names)
+        app = http_app(server, lane, lambda: state(stopping=stop.is_set()), names)
         on_ready = partial(_announce, engine, url(listener))
         transport = partial(serve_http, app, listener, stop, on_ready=on_ready)
     options = {"use_uvloop": find_spec("uvloop") is not None}

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from policyd.functions import Interceptors
-from policyd.server.methods import Method, Params, listed, log_failure, method_table
-from policyd.snapshot import dated
+from policyd.server.method import Method, Params, Result, log_failure, method_table
+from policyd.server.methods import listed
 from policyd.wire import (
     Dialect,
     invocation_from_json,
@@ -30,20 +30,20 @@ class FunctionMethods:
 
     def table(self) -> dict[str, Method]:
         """The methods by name."""
-        return method_table(self._list, self._invoke)
+        return method_table(self._list, Method(lambda params: None, self._invoke))
 
     def capability(self) -> dict[str, Any]:
         """The settings of the interceptor capability, as of now."""
         return {"supportedEvents": supported_events(self._interceptors.descriptors, self._dialect)}
 
-    async def _list(self, params: Params) -> dict[str, Any]:
+    def _list(self, params: Params) -> Result:
         event = list_params_from_json(params)
         return listed(self._interceptors.descriptors, event, self._dialect)
 
-    async def _invoke(self, params: Params) -> dict[str, Any]:
-        call = invocation_from_json(params)
+    async def _invoke(self, params: Params) -> Result:
+        call = invocation_from_json(params, datetime.now(UTC))
         function = self._interceptors.get(call.name)
-        invocation = dated(call.invocation, datetime.now(UTC))
+        invocation = call.invocation
         if function is not None:
             # an error of the kind "timeout" tells the limit that was kept
             invocation = replace(invocation, timeout=function.limit(invocation.timeout))

@@ -23,6 +23,8 @@ from starlette.types import ASGIApp
 
 from policyd.errors import PolicydError
 from policyd.server.gate import MessageGate
+from policyd.server.headers import Headers
+from policyd.server.lane import Lane
 from policyd.wire import MAX_MESSAGE_BYTES, dump_json
 
 PATH = "/mcp"
@@ -77,9 +79,14 @@ def url(listener: socket.socket) -> str:
 
 
 def http_app(
-    server: Server[Any], readiness: Callable[[], dict[str, Any]], names: Sequence[str] = ()
+    server: Server[Any],
+    lane: Lane,
+    readiness: Callable[[], dict[str, Any]],
+    names: Sequence[str] = (),
 ) -> ASGIApp:
     """The ASGI application: `/mcp`, `/healthz` and `/readyz`.
+
+    *lane* answers what it takes, *server* the rest.
 
     Requests must name a loopback host or one of *names*, so that no web page can reach the
     server through a name of its own (DNS rebinding).
@@ -106,7 +113,7 @@ def http_app(
         transport_security=security,
         custom_starlette_routes=[Route("/healthz", healthz), Route("/readyz", readyz)],
     )
-    return MessageGate(app, PATH)
+    return MessageGate(app, PATH, lane, Headers(security))
 
 
 async def serve_http(
@@ -119,6 +126,7 @@ async def serve_http(
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         ws="none",
         lifespan="on",
         timeout_graceful_shutdown=GRACE_SECONDS,

@@ -6,38 +6,30 @@ answered is an InvocationError, and nothing else ever leaves.
 
 from __future__ import annotations
 
-import logging
+import math
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, NamedTuple
 
-from anyio import CapacityLimiter, to_thread
+from anyio import CapacityLimiter, move_on_after, to_thread
 
 from policyd.engine import INLINE_SIZE, INLINE_TIME, Engine
-from policyd.errors import Cause, InvocationError, frames_of
+from policyd.errors import Cause, InvocationError
 from policyd.events import matches_event
-from policyd.execution import Verdict, is_late
+from policyd.execution import is_late
 from policyd.interceptor import DEFAULT_TIMEOUT
-from policyd.model import (
-    Descriptor,
-    Failure,
-    Invocation,
-    Kind,
-    MutationResult,
-    Outcome,
-    Phase,
-    ValidationResult,
-    reason_of,
-)
+from policyd.model import Descriptor, Failure, Invocation, Kind, Outcome, Phase
+from policyd.server.judgement import Judgement, Observer, Running
 from policyd.server.listings import Listings, catch_up_descriptors, parse_catch_up
-from policyd.snapshot import Snapshot, dated
+from policyd.server.merging import merged, retired
+from policyd.server.method import Method, Params, Result, Standing, log_failure, method_table
+from policyd.snapshot import Snapshot
 from policyd.wire import (
     GENERATION,
-    INTERNAL_ERROR,
-    RETIRED,
+    MAX_TIMEOUT,
     Call,
     Dialect,
     descriptor_to_json,
@@ -50,10 +42,13 @@ from policyd.wire import (
 THREADS = 2
 """More would only queue for the interpreter lock and keep it from the event loop."""
 
-logger = logging.getLogger(__name__)
 
-Params = Mapping[str, Any] | None
-Method = Callable[[Params], Awaitable[dict[str, Any]]]
+class _Asked(NamedTuple):
+    """A call, when it came (monotonic), and the snapshot that answers it."""
+
+    snapshot: Snapshot
+    call: Call
+    started: float
 
 
 class _Judged(NamedTuple):
@@ -69,15 +64,21 @@ class Methods:
     Each request reads `engine.current` once and is answered by that snapshot alone.
     """
 
-    def __init__(self, engine: Engine, dialect: Dialect) -> None:
+    def __init__(
+        self, engine: Engine, dialect: Dialect, observers: Sequence[Observer] = ()
+    ) -> None:
         self._engine = engine
         self._dialect = dialect
+        self._observers = observers
         self._listings = Listings()
         self._threads = CapacityLimiter(THREADS)
+        self._pool = CapacityLimiter(math.inf)
+        self._standing: dict[tuple[str, str], Standing] = {}
+        self._standing_of: Snapshot | None = None
 
     def table(self) -> dict[str, Method]:
         """The methods by name."""
-        return method_table(self._list, self._invoke)
+        return method_table(self._list, Method(self._invoke_at_once, self._invoke))
 
     def capability(self) -> dict[str, Any]:
         """The settings of the interceptor capability, as of now."""
@@ -85,7 +86,7 @@ class Methods:
             "supportedEvents": supported_events(self._engine.current.descriptors, self._dialect)
         }
 
-    async def _list(self, params: Params) -> dict[str, Any]:
+    def _list(self, params: Params) -> Result:
         snapshot = self._engine.current
         event = list_params_from_json(params)
         descriptors = snapshot.descriptors
@@ -97,35 +98,91 @@ class Methods:
             answer["_meta"] = {GENERATION: snapshot.generation}
         return answer
 
-    async def _invoke(self, params: Params) -> dict[str, Any]:
-        snapshot = self._engine.current
-        call = invocation_from_json(params)
-        call = call._replace(invocation=dated(call.invocation, datetime.now(UTC)))
-        judge = partial(self._judged, snapshot, call)
-        judged = judge(time.monotonic() + INLINE_TIME) if call.size <= INLINE_SIZE else None
-        if judged is None or any(map(is_late, judged.ran)):
-            judged = await to_thread.run_sync(judge, abandon_on_cancel=True, limiter=self._threads)
+    def _ask(self, params: Params) -> _Asked:
+        """The call; where it is beyond INLINE_SIZE, its payload is not wholly looked at."""
+        call = invocation_from_json(params, datetime.now(UTC), INLINE_SIZE)
+        return _Asked(self._engine.current, call, time.monotonic())
+
+    def _invoke_at_once(self, params: Params) -> Result | None:
+        asked = self._ask(params)
+        if asked.call.size > INLINE_SIZE:
+            return None
+        judged = self._judged(asked, asked.started + INLINE_TIME)
+        return None if any(map(is_late, judged.ran)) else self._told(asked, judged)
+
+    async def _invoke(self, params: Params) -> Result:
+        """The result of a call that is judged in a thread, which ends when nobody waits for it."""
+        asked = self._ask(params)
+        ends = asked.started + self._limit(asked)
+        with move_on_after(ends - time.monotonic()) as waiting:
+            await self._threads.acquire()
+        if waiting.cancelled_caught:
+            return self._told(asked, _Judged(_unheard(asked.call), ()))
+        running = Running()
+        judge = partial(self._judged_whole, asked, params, running, ends)
+        try:
+            judged = await to_thread.run_sync(judge, abandon_on_cancel=True, limiter=self._pool)
+        finally:
+            running.end()
+            self._threads.release()
+        return self._told(asked, judged)
+
+    def _judged_whole(
+        self, asked: _Asked, params: Params, running: Running, ends: float
+    ) -> _Judged:
+        """What is said of a payload of any size, in a thread."""
+        if asked.call.size > INLINE_SIZE:
+            invocation_from_json(params, datetime.now(UTC))
+        invocation = replace(asked.call.invocation, watch=running.add)
+        watched = asked._replace(call=asked.call._replace(invocation=invocation))
+        return self._judged(watched, ends)
+
+    def _told(self, asked: _Asked, judged: _Judged) -> Result:
+        """The result for the peer, after all who watch have been told."""
+        snapshot, call, started = asked
         for outcome in judged.ran:
             log_failure(outcome)
+        for observe in self._observers:
+            observe(Judgement(snapshot, call, *judged, time.monotonic() - started))
+        if judged.said is snapshot.nothing(call.name, call.invocation.phase):
+            return self._nothing(asked, judged.said)
         invocation = call.invocation
         if isinstance(judged.said, Failure) and judged.said.cause is Cause.DEADLINE:
-            invocation = replace(invocation, timeout=_limit(snapshot, call))
+            invocation = replace(invocation, timeout=self._limit(asked))
         return outcome_to_json(judged.said, invocation, snapshot.generation, self._dialect)
 
-    def _judged(self, snapshot: Snapshot, call: Call, ends: float | None = None) -> _Judged:
+    def _nothing(self, asked: _Asked, said: Outcome) -> Standing:
+        """The result of a validator that found nothing, which is the same each time."""
+        snapshot, (name, invocation, _), _ = asked
+        if self._standing_of is not snapshot:
+            self._standing, self._standing_of = {}, snapshot
+        key = (name, invocation.phase)
+        if key not in self._standing:
+            told = outcome_to_json(said, invocation, snapshot.generation, self._dialect)
+            self._standing[key] = Standing(told)
+        return self._standing[key]
+
+    def _judged(self, asked: _Asked, ends: float) -> _Judged:
         """What is said, by interceptors that have until the monotonic time *ends*."""
-        name, invocation, _ = call
+        snapshot, (name, invocation, _), _ = asked
         try:
             outcome = snapshot.invoke(name, invocation, ends)
         except InvocationError:
             # only a name that is not in force can be a catch-up or a retired one
-            if any(descriptor.name == name for descriptor in snapshot.descriptors):
+            if snapshot.descriptor(name) is not None:
                 raise
             past = self._past(snapshot, name, invocation, ends)
             if past is None:
                 raise
             return past
         return _Judged(outcome, (outcome,))
+
+    def _limit(self, asked: _Asked) -> float:
+        """The seconds that the call may take."""
+        known = asked.snapshot.descriptor(asked.call.name)
+        # a name that stands for several policies has the time that each of them has
+        own = MAX_TIMEOUT if known is None else known.timeout or DEFAULT_TIMEOUT
+        return min(own, asked.call.invocation.timeout or MAX_TIMEOUT)
 
     def _past(
         self, snapshot: Snapshot, name: str, invocation: Invocation, ends: float | None
@@ -140,8 +197,8 @@ class Methods:
         catch_up = parse_catch_up(name)
         if catch_up is None:
             kind_then = self._listings.kind_of(name)
-            retired = None if kind_then is None else _retired(name, kind_then, invocation)
-            return None if retired is None else _Judged(retired, ())
+            gone = None if kind_then is None else retired(name, kind_then, invocation)
+            return None if gone is None else _Judged(gone, ())
         kind, generation = catch_up
         hook = (invocation.event, str(invocation.phase))
         if generation == snapshot.generation:
@@ -149,20 +206,7 @@ class Methods:
             self._listings.record(generation, snapshot.descriptors)
         names = self._listings.unknown_to(generation, kind, snapshot.descriptors, hook)
         verdict = snapshot.invoke_many(kind, invocation, names, ends)
-        return _Judged(_merged(kind, name, invocation, verdict), verdict.outcomes)
-
-
-def method_table(list_: Method, invoke: Method) -> dict[str, Method]:
-    """The two methods under all their names, each with its border to the peer.
-
-    The plural of `interceptor/invoke` is undecided upstream, so it is served as well.
-    """
-    guarded = partial(_answer, invoke)
-    return {
-        "interceptors/list": partial(_answer, list_),
-        "interceptor/invoke": guarded,
-        "interceptors/invoke": guarded,
-    }
+        return _Judged(merged(kind, name, invocation, verdict), verdict.outcomes)
 
 
 def listed(
@@ -178,72 +222,8 @@ def listed(
     }
 
 
-def log_failure(outcome: Outcome) -> None:
-    """Tell the log why an interceptor could not be evaluated, if it could not."""
-    reason = reason_of(outcome)
-    if reason is not None:
-        logger.warning("`%s` could not be evaluated: %s", outcome.interceptor, reason)
-
-
-async def _answer(method: Method, params: Params) -> dict[str, Any]:
-    """The answer of *method*; a crash becomes an error that says nothing about it."""
-    try:
-        return await method(params)
-    except InvocationError:
-        raise
-    except Exception as error:
-        # the border to the peer: no text of an exception may cross it, and none is logged
-        # either, because it may quote the payload
-        logger.error("a method crashed with %s:\n%s", type(error).__name__, frames_of(error))
-    name = (params or {}).get("name")
-    data = {"interceptor": name[:128]} if isinstance(name, str) else {}
-    data["reason"] = "internal error"
-    raise InvocationError(INTERNAL_ERROR, "Interceptor execution failed", data)
-
-
-def _limit(snapshot: Snapshot, call: Call) -> float:
-    """The seconds that the call was given."""
-    own = {d.name: d.timeout for d in snapshot.descriptors}.get(call.name) or DEFAULT_TIMEOUT
-    asked = call.invocation.timeout
-    return own if asked is None else min(own, asked)
-
-
-def _retired(name: str, kind: Kind, invocation: Invocation) -> Outcome:
-    phase = Phase(invocation.phase)
-    if kind is Kind.VALIDATION:
-        return ValidationResult(name, phase, True, skipped=RETIRED)
-    return MutationResult(name, phase, False, invocation.payload, skipped=RETIRED)
-
-
-def _merged(kind: Kind, name: str, invocation: Invocation, verdict: Verdict) -> Outcome:
-    """What several interceptors of one kind came to, as the outcome of the interceptor *name*."""
-    if isinstance(verdict.culprit, Failure):
-        return replace(verdict.culprit, interceptor=name)
-    if kind is Kind.VALIDATION:
-        return _merged_validation(name, invocation, verdict)
-    return _merged_mutation(name, invocation, verdict)
-
-
-def _merged_validation(name: str, invocation: Invocation, verdict: Verdict) -> Outcome:
-    """A chain of validators as the outcome of the one interceptor *name*."""
-    findings = [
-        finding
-        for outcome in verdict.outcomes
-        if isinstance(outcome, ValidationResult) and not outcome.audited
-        for finding in outcome.findings
-    ]
-    findings.sort(key=lambda finding: finding.severity.rank)
-    valid = verdict.culprit is None
-    return ValidationResult(name, Phase(invocation.phase), valid, tuple(findings))
-
-
-def _merged_mutation(name: str, invocation: Invocation, verdict: Verdict) -> Outcome:
-    """A chain of mutators as the outcome of the one interceptor *name*."""
-    changes = tuple(
-        change
-        for outcome in verdict.outcomes
-        if isinstance(outcome, MutationResult) and outcome.modified
-        for change in outcome.changes
-    )
-    phase = Phase(invocation.phase)
-    return MutationResult(name, phase, bool(changes), verdict.payload, changes)
+def _unheard(call: Call) -> Failure:
+    """The outcome of a call whose time was up before a thread was free."""
+    reason = "the deadline passed while other calls were judged"
+    phase = Phase(call.invocation.phase)
+    return Failure(call.name, Kind.VALIDATION, phase, Cause.DEADLINE, reason)

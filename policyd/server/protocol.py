@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from policyd.errors import InvocationError
-from policyd.server.methods import Method
+from policyd.server.method import Method
 from policyd.wire import EXTENSION
 
 VERSION = version("policyd")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
 from policyd.errors import InvocationError
-from policyd.model import Invocation, Phase
-from policyd.wire.admission import check_payload
+from policyd.model import Invocation, Phase, timestamp_of
+from policyd.wire.admission import MAX_SIZE, check_payload
 from policyd.wire.dialect import INVALID_PARAMS
 
 MAX_TIMEOUT = 30.0
@@ -34,50 +35,62 @@ class Call(NamedTuple):
     size: int
 
 
-def invocation_from_json(params: Mapping[str, Any] | None) -> Call:
-    """The call that *params* describe (interceptor SEP "Invocation").
+def invocation_from_json(
+    params: Mapping[str, Any] | None, now: datetime, most: int = MAX_SIZE
+) -> Call:
+    """The call that *params* describe (interceptor SEP "Invocation"), made *now*.
+
+    A timestamp in its context counts instead of *now*.
 
     `config` on the wire belongs to the one interceptor that is named.  `timeoutMs` above
     MAX_TIMEOUT is clamped; 0 is refused rather than read as no limit.  A `context` that is
     not an object counts as absent; unknown members are ignored; null stands for absent except
     in `payload`.
 
+    Of what is larger than *most* the rest is not looked at, as in `check_payload`.
+
     Raises InvocationError(-32602) with `reason`, and `interceptor` where it is known.
     """
     params = params or {}
     name = _text(params, "name")
     try:
-        return _call(name, params)
+        return _call(name, params, now, most)
     except InvocationError as error:
         data = {"interceptor": name[:MAX_NAME], **error.data}
         raise InvocationError(error.code, error.message, data) from None
 
 
-def _call(name: str, params: Mapping[str, Any]) -> Call:
+def _call(name: str, params: Mapping[str, Any], now: datetime, most: int) -> Call:
     event = _text(params, "event")
     phase = params.get("phase")
-    if phase not in ("request", "response"):
+    if not isinstance(phase, str) or phase not in _PHASES:
         raise _invalid("`phase` must be `request` or `response`")
     if "payload" not in params:
         raise _invalid("`payload` is missing")
     config = params.get("config")
-    if config is not None and not isinstance(config, Mapping):
+    if config is not None and type(config) is not dict:
         raise _invalid("`config` must be an object")
     context = params.get("context")
-    if not isinstance(context, Mapping):
+    if type(context) is not dict:
         context = {}
-    size = check_payload(params["payload"])
-    check_payload(config, "config")
-    check_payload(context, "context")
+    size = check_payload(params["payload"], "payload", most)
+    if config:
+        size += check_payload(config, "config", most)
+    if context:
+        size += check_payload(context, "context", most)
     invocation = Invocation(
         event=event,
-        phase=Phase(phase),
+        phase=_PHASES[phase],
         payload=params["payload"],
         context=context,
         config={name: config} if config is not None else {},
         timeout=_timeout(params.get("timeoutMs")),
+        now=timestamp_of(context) or now,
     )
     return Call(name, invocation, size)
+
+
+_PHASES: Final = {phase.value: phase for phase in Phase}
 
 
 def _text(params: Mapping[str, Any], member: str) -> str:

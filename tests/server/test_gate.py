@@ -6,13 +6,26 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Message, Receive, Scope, Send
 
 from policyd.engine import INLINE_SIZE
 from policyd.server.gate import DRAINED_BYTES, MessageGate
+from policyd.server.headers import Headers
+from policyd.server.lane import Lane
+from policyd.server.method import Method
 from policyd.wire import MAX_MESSAGE_BYTES
 
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+CLEAN = [
+    (b"host", b"localhost"),
+    (b"accept", b"application/json"),
+    (b"content-type", b"application/json"),
+]
+
+
+async def _never(params: object) -> dict[str, Any]:
+    raise AssertionError
 
 
 class Inner:
@@ -29,7 +42,12 @@ class Inner:
 
 
 def exchange(
-    chunks: Iterable[Message | bytes], *, method: str = "POST", path: str = "/mcp", **scope: Any
+    chunks: Iterable[Message | bytes],
+    lane: Lane | None = None,
+    *,
+    method: str = "POST",
+    path: str = "/mcp",
+    **scope: Any,
 ) -> tuple[Inner, list[Message], list[Message]]:
     """What came through, what was answered, and what was left unread."""
     messages: list[Message] = [
@@ -45,7 +63,9 @@ def exchange(
         sent.append(message)
 
     whole: Scope = {"type": "http", "method": method, "path": path, "headers": [], **scope}
-    anyio.run(MessageGate(inner, "/mcp").__call__, whole, receive, send)
+    security = TransportSecuritySettings(allowed_hosts=["localhost"])
+    gate = MessageGate(inner, "/mcp", lane or Lane({}, {}), Headers(security))
+    anyio.run(gate.__call__, whole, receive, send)
     return inner, sent, messages
 
 
@@ -88,6 +108,28 @@ def test_a_body_that_is_too_large_is_read_to_a_limit_and_refused(
     assert DRAINED_BYTES == 4 * MAX_MESSAGE_BYTES
     inner, sent, rest = exchange(chunks)
     assert (inner.scopes, sent[0]["status"], len(rest)) == ([], 413, unread)
+
+
+def test_a_peer_that_leaves_ends_what_is_done_for_it() -> None:
+    ended: list[bool] = []
+
+    async def endless(params: object) -> dict[str, Any]:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append(True)
+        raise AssertionError
+
+    lane = Lane({"ping": Method(lambda params: None, endless)}, {})
+    inner, sent, _ = exchange([last(PING)], lane, headers=CLEAN)
+    assert (inner.scopes, sent, ended) == ([], [], [True])
+
+
+def test_what_the_lane_takes_does_not_come_through() -> None:
+    lane = Lane({"ping": Method(lambda params: {"a": 1}, _never)}, {})
+    inner, sent, _ = exchange([last(PING)], lane, headers=CLEAN)
+    assert inner.scopes == []
+    assert sent[1]["body"] == b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}'
 
 
 def test_a_peer_that_leaves_is_not_answered() -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
+import threading
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -12,13 +12,16 @@ from policyd.compiler import compile_bundle
 from policyd.engine import INLINE_SIZE, Engine
 from policyd.errors import InvocationError
 from policyd.server import methods as methods_module
-from policyd.server.methods import Methods
+from policyd.server.judgement import Judgement
+from policyd.server.methods import THREADS, Methods
 from policyd.snapshot import Snapshot
 from policyd.source import make_bundle
 from policyd.wire import Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from policyd.model import Invocation
 
 UNIVERSAL = Dialect.UNIVERSAL
 
@@ -63,7 +66,7 @@ class Server:
         self.methods = Methods(self.engine, dialect)
 
     def call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        return anyio.run(partial(self.methods.table()[method], params))
+        return anyio.run(self.methods.table()[method], params)
 
     def entries(self, **params: Any) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.call("interceptors/list", params)["interceptors"]
@@ -222,13 +225,20 @@ ENDLESS = """
 """
 
 
+ENDLESS_CALL = {
+    "name": "endless",
+    "event": "tools/call",
+    "phase": "request",
+    "payload": {"name": "shell", "arguments": {"l": list(range(1_000)), "command": "ls"}},
+}
+
+
 @pytest.mark.parametrize("old", [False, True])
 def test_a_small_payload_that_takes_long_does_not_hold_the_others_up(old: bool) -> None:
     server = Server(snapshot(RM))
     name = server.names()[-2] if old else "endless"
     server.engine.install(snapshot(RM, ENDLESS))
-    payload = {"name": "shell", "arguments": {"l": list(range(1_000)), "command": "ls"}}
-    slow = {"name": name, "event": "tools/call", "phase": "request", "payload": payload}
+    slow = {**ENDLESS_CALL, "name": name}
     invoke = server.methods.table()["interceptor/invoke"]
     turns = 0
 
@@ -249,6 +259,59 @@ def test_a_small_payload_that_takes_long_does_not_hold_the_others_up(old: bool) 
 
     anyio.run(body)
     assert turns > 5  # two if the event loop were held until the deadline
+
+
+def test_a_call_that_nobody_waits_for_is_judged_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(snapshot(ENDLESS.replace("300ms", "20s")))
+    begun, done = threading.Event(), threading.Event()
+    invoke = Snapshot.invoke
+
+    def watched(self: Snapshot, name: str, invocation: Invocation, ends: float | None) -> Any:
+        if invocation.watch is not None:
+            begun.set()
+        try:
+            return invoke(self, name, invocation, ends)
+        finally:
+            if invocation.watch is not None:
+                done.set()
+
+    async def body() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(server.methods.table()["interceptor/invoke"], ENDLESS_CALL)
+            await to_thread.run_sync(begun.wait)
+            group.cancel_scope.cancel()
+
+    monkeypatch.setattr(Snapshot, "invoke", watched)
+    anyio.run(body)
+    assert done.wait(10)
+
+
+def test_a_call_for_which_there_is_no_thread_in_time_is_late() -> None:
+    server = Server(snapshot(RM))
+
+    async def body() -> None:
+        for _ in range(THREADS):
+            server.methods._threads.acquire_on_behalf_of_nowait(object())
+        payload = {"name": "shell", "arguments": {"command": "x" * INLINE_SIZE}}
+        call = {**CALL, "name": "no-rm", "payload": payload, "timeoutMs": 20}
+        with pytest.raises(InvocationError) as caught:
+            await server.methods.table()["interceptor/invoke"](call)
+        data = {"interceptor": "no-rm", "phase": "request", "timeoutMs": 20}
+        assert (caught.value.code, caught.value.data) == (-32000, data)
+
+    anyio.run(body)
+
+
+def test_who_watches_is_told_of_every_judgement() -> None:
+    told: list[Judgement] = []
+    methods = Methods(Engine(snapshot(RM)), UNIVERSAL, [told.append])
+    invoke = methods.table()["interceptor/invoke"]
+    for command in ("ls", "rm"):
+        payload = {"name": "shell", "arguments": {"command": command}}
+        anyio.run(invoke, {**CALL, "name": "no-rm", "payload": payload})
+    assert [judgement.call.name for judgement in told] == ["no-rm", "no-rm"]
+    assert [judgement.ran == (judgement.said,) for judgement in told] == [True, True]
+    assert [bool(getattr(judgement.said, "findings", ())) for judgement in told] == [False, True]
 
 
 @pytest.mark.parametrize("size", [0, INLINE_SIZE])

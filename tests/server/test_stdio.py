@@ -151,6 +151,17 @@ def test_notifications_are_never_answered(peer: Peer) -> None:
     assert peer.ask(PING)["id"] == 1
 
 
+def test_what_is_cancelled_is_not_answered(peer: Peer) -> None:
+    slow = {"name": "slow", "payload": {"name": "sum", "arguments": {"l": list(range(60))}}}
+    cancelled = {
+        "jsonrpc": "2.0",
+        "method": "notifications/cancelled",
+        "params": {"requestId": 5},
+    }
+    peer.send(call(5, **slow), cancelled)
+    assert peer.ask(call(6, **slow))["id"] == 6
+
+
 def test_a_large_line_is_judged_and_answered(peer: Peer) -> None:
     payload = {"texts": ["employee-7 " * 10] * 5000}
     result = peer.ask(call(1, name="mask", payload=payload))["result"]

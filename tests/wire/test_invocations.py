@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -7,6 +8,8 @@ import pytest
 from policyd.errors import InvocationError
 from policyd.model import Invocation, Phase
 from policyd.wire import MAX_TIMEOUT, Call, invocation_from_json
+
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
 LEAST: dict[str, Any] = {
     "name": "no-rm",
@@ -17,8 +20,8 @@ LEAST: dict[str, Any] = {
 
 
 def test_the_least_that_is_a_call() -> None:
-    invocation = Invocation("tools/call", Phase.REQUEST, {"name": "ls"})
-    assert invocation_from_json(LEAST) == Call("no-rm", invocation, 8)
+    invocation = Invocation("tools/call", Phase.REQUEST, {"name": "ls"}, now=NOW)
+    assert invocation_from_json(LEAST, NOW) == Call("no-rm", invocation, 8)
 
 
 def test_every_member_is_read_and_unknown_ones_are_ignored() -> None:
@@ -32,25 +35,38 @@ def test_every_member_is_read_and_unknown_ones_are_ignored() -> None:
         "_meta": {"progressToken": 1},
         "futureField": 1,
     }
-    assert invocation_from_json(params).invocation == Invocation(
+    assert invocation_from_json(params, NOW).invocation == Invocation(
         event="tools/call",
         phase=Phase.RESPONSE,
         payload={"name": "ls"},
         context=context,
         config={"no-rm": {"limit": 3}},
         timeout=0.1,
+        now=NOW,
     )
 
 
 @pytest.mark.parametrize("context", [None, "root", 7, ["admin"], {}])
 def test_an_odd_context_is_no_context(context: object) -> None:
-    assert invocation_from_json({**LEAST, "context": context}).invocation.context == {}
+    assert invocation_from_json({**LEAST, "context": context}, NOW).invocation.context == {}
+
+
+def test_the_timestamp_of_the_context_is_the_moment() -> None:
+    context = {"timestamp": "2026-12-01T02:00:00+01:00"}
+    moment = invocation_from_json({**LEAST, "context": context}, NOW).invocation.now
+    assert moment == NOW + timedelta(hours=1)
+
+
+def test_what_is_larger_than_asked_for_is_not_wholly_looked_at() -> None:
+    params = {**LEAST, "payload": [[0] * 100, [float("nan")]]}
+    assert invocation_from_json(params, NOW, most=50).size > 50
+    assert refusal(params)["reason"] == "`payload` holds a number that is not finite"
 
 
 def test_null_stands_for_absent_except_in_the_payload() -> None:
     params = {**LEAST, "payload": None, "config": None, "timeoutMs": None, "context": None}
-    invocation = Invocation("tools/call", Phase.REQUEST, None)
-    assert invocation_from_json(params) == Call("no-rm", invocation, 1)
+    invocation = Invocation("tools/call", Phase.REQUEST, None, now=NOW)
+    assert invocation_from_json(params, NOW) == Call("no-rm", invocation, 1)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +81,7 @@ def test_null_stands_for_absent_except_in_the_payload() -> None:
     ],
 )
 def test_a_timeout_is_milliseconds_and_clamped(sent: float, seconds: float) -> None:
-    assert invocation_from_json({**LEAST, "timeoutMs": sent}).invocation.timeout == seconds
+    assert invocation_from_json({**LEAST, "timeoutMs": sent}, NOW).invocation.timeout == seconds
 
 
 @pytest.mark.parametrize("sent", [0, -5, -1e9, True, "100", [], float("nan"), float("inf")])
@@ -115,6 +131,6 @@ def test_a_missing_payload_is_refused() -> None:
 
 def refusal(params: dict[str, Any] | None) -> dict[str, Any]:
     with pytest.raises(InvocationError) as caught:
-        invocation_from_json(params)
+        invocation_from_json(params, NOW)
     assert (caught.value.code, caught.value.message) == (-32602, "Invalid params")
     return caught.value.data

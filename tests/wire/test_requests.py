@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from types import MappingProxyType
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from policyd.model import Invocation, Phase
 from policyd.wire import Call, dump_json, invocation_from_json, invocation_to_json
 
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
 LEAST = Invocation("tools/call", Phase.REQUEST, {"name": "ls"})
 FULL = Invocation(
     event="tools/call",
@@ -61,7 +63,7 @@ def test_a_timeout_is_an_integer_of_at_least_one_millisecond(
 
 def test_the_params_read_back_as_the_invocation() -> None:
     params = invocation_to_json("no-rm", FULL, timeout=FULL.timeout)
-    call = invocation_from_json(params)
+    call = invocation_from_json(params, NOW)
     expected = Invocation(
         event="tools/call",
         phase=Phase.RESPONSE,
@@ -69,5 +71,6 @@ def test_the_params_read_back_as_the_invocation() -> None:
         context={"sessionId": "s-1", "principal": {"type": "user"}},
         config={"no-rm": {"limit": 3}},
         timeout=9.0,
+        now=NOW,
     )
     assert call == Call("no-rm", expected, call.size)

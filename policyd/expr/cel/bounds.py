@@ -80,18 +80,18 @@ def watched(items: Collection[Any], budget: Budget) -> Iterable[Any]:
 
 def slices(items: list[Any], budget: Budget, length: int = CHUNK) -> Iterator[list[Any]]:
     """*items*, in order and *length* at a time, as long as there is time."""
-    clock, deadline = time.monotonic, budget.deadline
+    clock = time.monotonic
     for start in range(0, len(items), length):
-        if clock() > deadline:
+        if clock() > budget.deadline:
             budget.spend(0)
         yield items[start : start + length]
 
 
 def chunks(items: Iterable[Any], budget: Budget) -> Iterator[list[Any]]:
     """*items*, in order and CHUNK at a time, as long as there is time."""
-    clock, deadline = time.monotonic, budget.deadline
+    clock = time.monotonic
     iterator = iter(items)
     while chunk := list(itertools.islice(iterator, CHUNK)):
-        if clock() > deadline:
+        if clock() > budget.deadline:
             budget.spend(0)
         yield chunk

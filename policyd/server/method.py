@@ -1,0 +1,116 @@
+"""A method of an interceptor server, and its border to the peer.
+
+Knows JSON-RPC methods by name.  Knows neither what is served nor a transport: what cannot be
+answered is an InvocationError, and nothing else ever leaves.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from policyd.errors import InvocationError, frames_of
+from policyd.model import Outcome, reason_of
+from policyd.wire import INTERNAL_ERROR
+
+logger = logging.getLogger(__name__)
+
+Params = Mapping[str, Any] | None
+Result = dict[str, Any]
+
+
+class Standing(dict[str, Any]):
+    """A result that is told again and again, and never changed.
+
+    encoded: the JSON text of it, by how it is stamped; kept here by whoever encodes it.
+    """
+
+    __slots__ = ("encoded",)
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result)
+        self.encoded: dict[bool, bytes] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method in two steps, each of which raises InvocationError and nothing else.
+
+    at_once: the result, or None where it would take longer than an event loop may be held.
+    thorough: the result, whatever it takes; it may be cancelled.
+    """
+
+    at_once: Callable[[Params], Result | None]
+    thorough: Callable[[Params], Awaitable[Result]]
+
+    async def __call__(self, params: Params) -> Result:
+        """The result."""
+        told = self.at_once(params)
+        return await self.thorough(params) if told is None else told
+
+
+def method_table(list_: Callable[[Params], Result], invoke: Method) -> dict[str, Method]:
+    """The two methods under all their names, each with its border to the peer.
+
+    The plural of `interceptor/invoke` is undecided upstream, so it is served as well.
+    """
+    listing = Method(_guarded(list_), _unreachable)
+    invoking = Method(_guarded(invoke.at_once), _guarded_async(invoke.thorough))
+    return {
+        "interceptors/list": listing,
+        "interceptor/invoke": invoking,
+        "interceptors/invoke": invoking,
+    }
+
+
+def log_failure(outcome: Outcome) -> None:
+    """Tell the log why an interceptor could not be evaluated, if it could not."""
+    reason = reason_of(outcome)
+    if reason is not None:
+        logger.warning("`%s` could not be evaluated: %s", outcome.interceptor, reason)
+
+
+def _guarded(step: Callable[[Params], Any]) -> Callable[[Params], Any]:
+    def guarded(params: Params) -> Any:
+        try:
+            return step(params)
+        except InvocationError:
+            raise
+        except Exception as error:  # the border to the peer
+            refusal = _crashed(error, params)
+        raise refusal  # here, so that it does not carry the crash as its context
+
+    return guarded
+
+
+def _guarded_async(
+    step: Callable[[Params], Awaitable[Result]],
+) -> Callable[[Params], Awaitable[Result]]:
+    async def guarded(params: Params) -> Result:
+        try:
+            return await step(params)
+        except InvocationError:
+            raise
+        except Exception as error:  # the border to the peer
+            refusal = _crashed(error, params)
+        raise refusal  # here, so that it does not carry the crash as its context
+
+    return guarded
+
+
+def _crashed(error: Exception, params: Params) -> InvocationError:
+    """What the peer is told of a crash: nothing of it.
+
+    No text of the exception is logged either, because it may quote the payload.
+    """
+    logger.error("a method crashed with %s:\n%s", type(error).__name__, frames_of(error))
+    name = (params or {}).get("name")
+    data = {"interceptor": name[:128]} if isinstance(name, str) else {}
+    data["reason"] = "internal error"
+    return InvocationError(INTERNAL_ERROR, "Interceptor execution failed", data)
+
+
+async def _unreachable(params: Params) -> Result:
+    raise AssertionError("a list is always told at once")
