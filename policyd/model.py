@@ -203,7 +203,8 @@ class ValidationResult(NamedTuple):
     with a finding of severity error.  `failure` is set where an auditing validator could
     not be evaluated, or where an error finding outweighs a rule that could not; `cause` is
     its class, the only part of it that a peer is told.  `info` and `suggestions` (each with
-    `path` and `value`) are what another server's answer held.
+    `path` and `value`) are what another server's answer held.  `parts` are the outcomes of
+    the policies that it stands for, where it stands for several.
 
     A tuple, not a dataclass: one is made for each validator of each message, at a third of
     the cost.
@@ -220,6 +221,7 @@ class ValidationResult(NamedTuple):
     duration: float = 0.0
     info: Mapping[str, Any] | None = None
     suggestions: tuple[Mapping[str, Any], ...] = ()
+    parts: tuple[Outcome, ...] = ()
 
 
 class MutationResult(NamedTuple):
@@ -241,6 +243,7 @@ class MutationResult(NamedTuple):
     skipped: str | None = None
     duration: float = 0.0
     info: Mapping[str, Any] | None = None
+    parts: tuple[Outcome, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +251,8 @@ class Failure:
     """An interceptor that could not do its work.  Fail-open or fail-closed decides.
 
     `reason` is for the log and for people who own the policies; it names places in policy
-    files and never a part of the payload.
+    files and never a part of the payload.  `policy` is the one of several that failed, where
+    the interceptor stands for them.
     """
 
     interceptor: str
@@ -257,6 +261,7 @@ class Failure:
     cause: Cause
     reason: str
     duration: float = 0.0
+    policy: str | None = None
 
 
 Outcome = ValidationResult | MutationResult | Failure

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -57,6 +57,12 @@ class Route:
 
     validators: tuple[Interceptor, ...]
     mutators: tuple[Interceptor, ...]
+
+    def of(self, kind: Kind) -> Route:
+        """The route through those of one kind only."""
+        return (
+            replace(self, mutators=()) if kind is Kind.VALIDATION else replace(self, validators=())
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +137,12 @@ class Snapshot:
         """
         chosen = tuple(i for i in self.interceptors if i.descriptor.name in names)
         route = _route(chosen, invocation.event, invocation.phase)
-        if kind is Kind.VALIDATION:
-            return self._run(invocation, Route(route.validators, ()), ends)
-        return self._run(invocation, Route((), route.mutators), ends)
+        return self._run(invocation, route.of(kind), ends)
+
+    def invoke_all(self, kind: Kind, invocation: Invocation, ends: float | None = None) -> Verdict:
+        """What all interceptors of one kind come to, run as a chain until the time *ends*."""
+        route = self.route(invocation.event, invocation.phase)
+        return self._run(invocation, route.of(kind), ends)
 
     def decide(self, invocation: Invocation) -> Decision:
         """What the whole set says.

@@ -114,7 +114,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("middleware.outbound",),
     ("middleware.*",),
     ("middleware",),
-    ("server.judgement", "server.listings", "server.merging", "server.method"),
+    ("server.bundle", "server.judgement", "server.listings", "server.merging", "server.method"),
     ("server.methods",),
     ("server.functions", "server.protocol", "server.readiness"),
     ("server.headers", "server.lane"),

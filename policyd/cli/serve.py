@@ -70,6 +70,14 @@ def _set_up_logging(_context: click.Context, _parameter: click.Parameter, level:
     help="What every SDK decodes, or exactly the shape of the SEP.",
 )
 @click.option(
+    "--expose",
+    "exposure",
+    type=click.Choice(["policies", "bundle"]),
+    default="policies",
+    show_default=True,
+    help="One interceptor for each policy, or one validator and one mutator for all.",
+)
+@click.option(
     "--host-name",
     "names",
     metavar="NAME",
@@ -91,6 +99,7 @@ def command(
     http: tuple[str, int],
     stdio: bool,
     allow_empty: bool,
+    exposure: str,
     **spoken: Any,
 ) -> Exit:
     """Serve the policies at or below each PATH as MCP interceptors, and watch the files.
@@ -112,11 +121,11 @@ def command(
 
     # late: only this command may pay for the SDK, the web server and the event loop
     from policyd.reload import Reloader
-    from policyd.server import BindError, serve
+    from policyd.server import BindError, Exposure, serve
 
     reloader = Reloader(engine, source, allow_empty=allow_empty)
     try:
-        serve(engine, reloader, http=http, stdio=stdio, **spoken)
+        serve(engine, reloader, http=http, stdio=stdio, exposure=Exposure(exposure), **spoken)
     except BindError as error:
         say(f"policyd: {error}", BAD, err=True)
         return Exit.OUR_FAILURE

@@ -21,6 +21,7 @@ from mcp.server.mcpserver import MCPServer
 from policyd.engine import Engine
 from policyd.functions import Interceptors
 from policyd.reload import Reloader
+from policyd.server.bundle import Exposure
 from policyd.server.functions import FunctionMethods
 from policyd.server.http import BindError, bind, http_app, own_names, serve_http, url
 from policyd.server.lane import Lane
@@ -30,7 +31,7 @@ from policyd.server.readiness import ready_state
 from policyd.server.stdio import serve_stdio
 from policyd.wire import Dialect
 
-__all__ = ["BindError", "add_interceptors", "serve"]
+__all__ = ["BindError", "Exposure", "add_interceptors", "serve"]
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ def serve(
     http: tuple[str, int] | None = None,
     stdio: bool = False,
     dialect: Dialect = Dialect.UNIVERSAL,
+    exposure: Exposure = Exposure.POLICIES,
     names: Sequence[str] = (),
 ) -> None:
     """Serve *engine* until SIGTERM, SIGINT or, over stdio, the end of the input.
@@ -56,7 +58,7 @@ def serve(
     """
     if not logging.getLogger().handlers:
         logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
-    methods = Methods(engine, dialect)
+    methods = Methods(engine, dialect, exposure)
     server = build_server(methods)
     lane = Lane(methods.table(), server.server_info_stamp)
     stop = Event()

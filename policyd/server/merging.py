@@ -29,9 +29,10 @@ def retired(name: str, kind: Kind, invocation: Invocation) -> Outcome:
 
 
 def merged(kind: Kind, name: str, invocation: Invocation, verdict: Verdict) -> Outcome:
-    """What several interceptors of one kind came to, as the outcome of the interceptor *name*."""
-    if isinstance(verdict.culprit, Failure):
-        return replace(verdict.culprit, interceptor=name)
+    """What several policies of one kind came to, as the outcome of the interceptor *name*."""
+    culprit = verdict.culprit
+    if isinstance(culprit, Failure):
+        return replace(culprit, interceptor=name, policy=culprit.interceptor)
     if kind is Kind.VALIDATION:
         return _merged_validation(name, invocation, verdict)
     return _merged_mutation(name, invocation, verdict)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -22,6 +22,7 @@ from policyd.events import matches_event
 from policyd.execution import is_late
 from policyd.interceptor import DEFAULT_TIMEOUT
 from policyd.model import Descriptor, Failure, Invocation, Kind, Outcome, Phase
+from policyd.server.bundle import NAMES, Exposure, bundle_descriptors
 from policyd.server.judgement import Judgement, Observer, Running
 from policyd.server.listings import Listings, catch_up_descriptors, parse_catch_up
 from policyd.server.merging import merged, retired
@@ -29,6 +30,8 @@ from policyd.server.method import Method, Params, Result, Standing, log_failure,
 from policyd.snapshot import Snapshot
 from policyd.wire import (
     GENERATION,
+    INVALID_PARAMS,
+    MAX_NAME,
     MAX_TIMEOUT,
     Call,
     Dialect,
@@ -65,10 +68,15 @@ class Methods:
     """
 
     def __init__(
-        self, engine: Engine, dialect: Dialect, observers: Sequence[Observer] = ()
+        self,
+        engine: Engine,
+        dialect: Dialect,
+        exposure: Exposure = Exposure.POLICIES,
+        observers: Sequence[Observer] = (),
     ) -> None:
         self._engine = engine
         self._dialect = dialect
+        self._bundled = exposure is Exposure.BUNDLE
         self._observers = observers
         self._listings = Listings()
         self._threads = CapacityLimiter(THREADS)
@@ -83,14 +91,19 @@ class Methods:
     def capability(self) -> dict[str, Any]:
         """The settings of the interceptor capability, as of now."""
         return {
-            "supportedEvents": supported_events(self._engine.current.descriptors, self._dialect)
+            "supportedEvents": supported_events(self._offered(self._engine.current), self._dialect)
         }
+
+    def _offered(self, snapshot: Snapshot) -> tuple[Descriptor, ...]:
+        """What stands for the policies in force."""
+        policies = snapshot.descriptors
+        return bundle_descriptors(policies) if self._bundled else policies
 
     def _list(self, params: Params) -> Result:
         snapshot = self._engine.current
         event = list_params_from_json(params)
-        descriptors = snapshot.descriptors
-        if self._dialect is Dialect.UNIVERSAL:
+        descriptors = self._offered(snapshot)
+        if self._dialect is Dialect.UNIVERSAL and not self._bundled:
             self._listings.record(snapshot.generation, descriptors)
             descriptors += catch_up_descriptors(snapshot.generation, descriptors)
         answer = listed(descriptors, event, self._dialect)
@@ -147,7 +160,8 @@ class Methods:
         if judged.said is snapshot.nothing(call.name, call.invocation.phase):
             return self._nothing(asked, judged.said)
         invocation = call.invocation
-        if isinstance(judged.said, Failure) and judged.said.cause is Cause.DEADLINE:
+        known = snapshot.descriptor(call.name) is not None
+        if isinstance(judged.said, Failure) and judged.said.cause is Cause.DEADLINE and known:
             invocation = replace(invocation, timeout=self._limit(asked))
         return outcome_to_json(judged.said, invocation, snapshot.generation, self._dialect)
 
@@ -165,6 +179,8 @@ class Methods:
     def _judged(self, asked: _Asked, ends: float) -> _Judged:
         """What is said, by interceptors that have until the monotonic time *ends*."""
         snapshot, (name, invocation, _), _ = asked
+        if self._bundled and name in NAMES:
+            return self._bundle(asked, NAMES[name], ends)
         try:
             outcome = snapshot.invoke(name, invocation, ends)
         except InvocationError:
@@ -176,6 +192,16 @@ class Methods:
                 raise
             return past
         return _Judged(outcome, (outcome,))
+
+    def _bundle(self, asked: _Asked, kind: Kind, ends: float) -> _Judged:
+        """What all policies of one kind say."""
+        snapshot, (name, invocation, _), _ = asked
+        invocation = replace(invocation, config=_configs(asked.call))
+        verdict = snapshot.invoke_all(kind, invocation, ends)
+        said = merged(kind, name, invocation, verdict)
+        if not isinstance(said, Failure):
+            said = said._replace(parts=verdict.outcomes)
+        return _Judged(said, verdict.outcomes)
 
     def _limit(self, asked: _Asked) -> float:
         """The seconds that the call may take."""
@@ -227,3 +253,14 @@ def _unheard(call: Call) -> Failure:
     reason = "the deadline passed while other calls were judged"
     phase = Phase(call.invocation.phase)
     return Failure(call.name, Kind.VALIDATION, phase, Cause.DEADLINE, reason)
+
+
+def _configs(call: Call) -> Mapping[str, Mapping[str, Any]]:
+    """The config of each policy: what the config of a bundle holds under its name."""
+    configs = call.invocation.config.get(call.name, {})
+    for name, config in configs.items():
+        if type(config) is not dict:
+            reason = f"the config of `{name[:MAX_NAME]}` must be an object"
+            data = {"interceptor": call.name, "reason": reason}
+            raise InvocationError(INVALID_PARAMS, "Invalid interceptor config", data)
+    return configs

@@ -20,7 +20,7 @@ from policyd.wire.dialect import (
     Dialect,
 )
 from policyd.wire.encoding import dump_json, parse_json
-from policyd.wire.invocations import MAX_TIMEOUT, Call, invocation_from_json
+from policyd.wire.invocations import MAX_NAME, MAX_TIMEOUT, Call, invocation_from_json
 from policyd.wire.listing import (
     GENERATION,
     MAX_ENTRIES,
@@ -48,6 +48,7 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_ENTRIES",
     "MAX_MESSAGE_BYTES",
+    "MAX_NAME",
     "MAX_TIMEOUT",
     "METHOD_NOT_FOUND",
     "RETIRED",

@@ -25,6 +25,7 @@ from policyd.model import (
     Finding,
     Invocation,
     Kind,
+    Mode,
     MutationResult,
     Outcome,
     Severity,
@@ -72,6 +73,8 @@ def failure_to_error(failure: Failure, timeout: float | None = None) -> Invocati
     *timeout* is the limit in seconds that was passed; the time used stands in for it.
     """
     place = {"interceptor": failure.interceptor, "phase": failure.phase.value}
+    if failure.policy is not None:
+        place["policy"] = failure.policy
     if failure.cause.is_late:
         limit = failure.duration if timeout is None else timeout
         data = {**place, "timeoutMs": round(limit * 1000)}
@@ -228,7 +231,29 @@ def _info(
         info["retired"] = True
     elif outcome.skipped is not None:
         info["skipped"] = outcome.skipped
+    if outcome.parts:
+        info["policies"] = [_part(part) for part in outcome.parts]
     return info
+
+
+def _part(outcome: Outcome) -> dict[str, Any]:
+    """What one of several policies came to, in short: the messages and changes stand elsewhere."""
+    told: dict[str, Any] = {"name": outcome.interceptor}
+    if isinstance(outcome, Failure):
+        return {**told, "failure": _FAILURES[outcome.cause]}
+    if isinstance(outcome, ValidationResult):
+        told["valid"] = outcome.valid
+        rules = [finding.rule for finding in outcome.findings]
+    else:
+        told["modified"] = outcome.modified
+        rules = [change.rule for change in outcome.changes]
+    if outcome.audited:
+        told["mode"] = Mode.AUDIT.value
+    if rules:
+        told["rules"] = list(dict.fromkeys(rules))
+    if outcome.failure is not None:
+        told["failure"] = _FAILURES[outcome.cause or Cause.ERROR]
+    return told
 
 
 def _verdict(valid: bool, findings: tuple[Finding, ...], invocation: Invocation) -> dict[str, Any]:

@@ -46,6 +46,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         (["--http", "[::1]:0"], {"http": ("::1", 0)}),
         (["--stdio"], {"stdio": True}),
         (["--stdio", "--dialect", "sep"], {"stdio": True, "dialect": "sep"}),
+        (["--expose", "bundle"], {"exposure": "bundle"}),
         (
             ["--host-name", "a.example", "--host-name", "b.example"],
             {"names": ("a.example", "b.example")},
@@ -65,6 +66,7 @@ def test_options_reach_the_server(
         "http": ("127.0.0.1", 8765),
         "stdio": False,
         "dialect": "universal",
+        "exposure": "policies",
         "names": (),
     }
     assert served == [{**defaults, **expected}]

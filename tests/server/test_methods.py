@@ -304,7 +304,7 @@ def test_a_call_for_which_there_is_no_thread_in_time_is_late() -> None:
 
 def test_who_watches_is_told_of_every_judgement() -> None:
     told: list[Judgement] = []
-    methods = Methods(Engine(snapshot(RM)), UNIVERSAL, [told.append])
+    methods = Methods(Engine(snapshot(RM)), UNIVERSAL, observers=[told.append])
     invoke = methods.table()["interceptor/invoke"]
     for command in ("ls", "rm"):
         payload = {"name": "shell", "arguments": {"command": command}}
