@@ -120,6 +120,12 @@ def _principal(invocation: Invocation) -> dict[str, Any]:
     return principal
 
 
+def _invoker(invocation: Invocation) -> dict[str, Any]:
+    """Who was authenticated, completed; an embedding program may leave members out."""
+    nobody = {"type": "anonymous", "id": "", "scopes": [], "claims": {}}
+    return {**nobody, **(invocation.invoker or {})}
+
+
 def _text_of(key: str) -> Callable[[Invocation], str]:
     def text(invocation: Invocation) -> str:
         value = invocation.context.get(key)
@@ -146,6 +152,7 @@ def moment_of(invocation: Invocation) -> datetime | None:
 
 _FROM_CONTEXT: Mapping[str, Callable[[Invocation], Any]] = {
     "context": _context,
+    "invoker": _invoker,
     "principal": _principal,
     "session": _text_of("sessionId"),
     "trace": _text_of("traceId"),

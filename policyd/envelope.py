@@ -13,8 +13,14 @@ from typing import Any
 MAX_ID = 64
 """Characters of a request id; something longer is judged with the payload."""
 
-_REQUEST_KEYS = frozenset({"jsonrpc", "id", "method", "params"})
-_RESPONSE_KEYS = frozenset({"jsonrpc", "id", "result"})
+_SHAPES: Mapping[str, tuple[str, str, frozenset[str]]] = {
+    "request": ("params", "method", frozenset({"jsonrpc", "id", "method", "params"})),
+    "response": ("result", "result", frozenset({"jsonrpc", "id", "result"})),
+}
+"""For each phase the member that holds the payload, the one that an envelope must have, and all
+that it may have."""
+
+_NO_SHAPE = ("", "", frozenset[str]())
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +49,13 @@ def unwrap(event: str, phase: str, payload: Any) -> Envelope:
     envelope, so that no argument written by a model can pass for one and nothing can hide
     beside the payload.
     """
-    if type(payload) is not dict or not _is_plain(payload):
+    member, mark, keys = _SHAPES.get(phase, _NO_SHAPE)
+    # most payloads are told apart by this one look
+    if type(payload) is not dict or mark not in payload:
         return Envelope(payload, None)
-    if phase == "request" and payload.get("method") == event and payload.keys() <= _REQUEST_KEYS:
-        return Envelope(payload.get("params"), "params", payload)
-    if phase == "response" and "result" in payload and payload.keys() <= _RESPONSE_KEYS:
-        return Envelope(payload["result"], "result", payload)
+    called = payload.get("method", event)
+    if called == event and payload.keys() <= keys and _is_plain(payload):
+        return Envelope(payload.get(member), member, payload)
     return Envelope(payload, None)
 
 

@@ -50,7 +50,9 @@ MCP_METHODS: tuple[str, ...] = (
 )
 """Every method name that a policy may mention without a warning."""
 
-ALWAYS = frozenset({"payload", "event", "phase", "principal", "session", "trace", "context", "now"})
+ALWAYS = frozenset(
+    {"payload", "event", "phase", "principal", "invoker", "session", "trace", "context", "now"}
+)
 """Names that exist in every event and phase."""
 
 REQUEST_NAMES: dict[str, frozenset[str]] = {

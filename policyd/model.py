@@ -130,6 +130,7 @@ class Invocation:
     timeout: seconds that the whole evaluation may take, or None for the policy's own limit.
     now: the moment of the invocation; `context.timestamp`, else the clock, when None.
     bare: the payload has no envelope, whatever it looks like.
+    invoker: who the server has authenticated (`type`, `id`, `scopes`, `claims`), or None.
     watch: told of each `Budget` that judging it spends, so that another thread can end it.
     """
 
@@ -142,6 +143,7 @@ class Invocation:
     timeout: float | None = None
     now: datetime | None = None
     bare: bool = False
+    invoker: Mapping[str, Any] | None = None
     watch: Callable[[Any], None] | None = field(default=None, repr=False, compare=False)
 
     @property

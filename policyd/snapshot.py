@@ -92,10 +92,10 @@ class Snapshot:
         interceptor = self._by_name.get(name)
         return None if interceptor is None else interceptor.descriptor
 
-    def nothing(self, name: str, phase: Phase | str) -> Outcome | None:
+    def nothing(self, name: str, phase: Phase) -> Outcome | None:
         """The very outcome of the validator *name* when a glance finds nothing, if it has one."""
         interceptor = self._by_name.get(name)
-        return interceptor.nothing[Phase(phase)] if type(interceptor) is Validator else None
+        return interceptor.nothing[phase] if type(interceptor) is Validator else None
 
     def route(self, event: str, phase: str) -> Route:
         """The interceptors hooked to an event and phase."""
@@ -321,4 +321,6 @@ def dated(invocation: Invocation, now: datetime) -> Invocation:
         invocation.timeout,
         now,
         invocation.bare,
+        invocation.invoker,
+        invocation.watch,
     )

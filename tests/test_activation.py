@@ -67,6 +67,7 @@ def test_absent_params_count_as_an_empty_mapping_and_an_absent_result_does_not()
             "principal",
             {"type": "user", "id": "", "claims": {}, "team": "a"},
         ),
+        ({}, "invoker", {"type": "anonymous", "id": "", "scopes": [], "claims": {}}),
         ({"principal": "root"}, "principal", {"type": "anonymous", "id": "", "claims": {}}),
         ({"sessionId": "s"}, "session", "s"),
         ({"sessionId": 7}, "session", ""),

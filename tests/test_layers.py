@@ -118,7 +118,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("server.methods",),
     ("server.functions", "server.protocol", "server.readiness"),
     ("server.headers", "server.lane"),
-    ("server.gate", "server.stdio"),
+    ("server.connection", "server.gate", "server.stdio"),
     ("server.http",),
     ("server",),
     ("cli.exits",),

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import fields
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from policyd.model import (
     Phase,
     ValidationResult,
 )
-from policyd.snapshot import Snapshot
+from policyd.snapshot import Snapshot, dated
 from policyd.source import make_bundle
 
 POLICIES = """
@@ -47,6 +49,7 @@ mutators:
       - {op: add, path: /arguments/stamped, value: true}
 """
 
+NOW = datetime(2026, 12, 1, tzinfo=UTC)
 CALL = {"name": "shell", "arguments": {"command": "ls"}}
 
 
@@ -203,6 +206,13 @@ def slow() -> Snapshot:
 
 
 LONG = {"name": "x", "arguments": {"l": list(range(400))}}
+
+
+def test_an_invocation_that_is_dated_keeps_everything_else() -> None:
+    given: dict[str, Any] = {field.name: object() for field in fields(Invocation)}
+    given |= {"context": {}, "now": None}
+    assert dated(Invocation(**given), NOW) == Invocation(**{**given, "now": NOW})
+    assert dated(Invocation(**given), NOW).watch is given["watch"]
 
 
 def test_the_time_of_the_invocation_bounds_one_interceptor() -> None:

@@ -39,6 +39,7 @@ _OPTIONS = (
         help="A file that holds the payload as JSON; - is the standard input.",
     ),
     click.option("--context", type=click.File("rb"), help="A JSON file: principal, timestamp, ..."),
+    click.option("--invoker", type=click.File("rb"), help="A JSON file: who was authenticated."),
     click.option(
         "--config", type=click.File("rb"), help="A JSON file: config by interceptor name."
     ),
@@ -46,7 +47,7 @@ _OPTIONS = (
 
 
 def payload_options(command: _Command) -> _Command:
-    """The options that say what is asked: event, phase, payload, context, config."""
+    """The options that say what is asked: event, phase, payload, context, invoker, config."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -94,6 +95,7 @@ def _invocation(
     phase: str,
     payload: BinaryIO,
     context: BinaryIO | None,
+    invoker: BinaryIO | None,
     config: BinaryIO | None,
 ) -> Invocation:
     return Invocation(
@@ -102,6 +104,7 @@ def _invocation(
         payload=_json(payload),
         context=_mapping(context, "--context"),
         config=_configs(config),
+        invoker=_mapping(invoker, "--invoker") or None,
     )
 
 

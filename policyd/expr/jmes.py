@@ -40,6 +40,7 @@ _ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
 _NOT_IN_PAYLOADS = {
     "args": "arguments",
     "constants": None,
+    "invoker": None,
     "now": None,
     "payload": "@",
     "principal": None,

@@ -40,6 +40,7 @@ JSON_NAMES: Final = frozenset(
         "event",
         "phase",
         "principal",
+        "invoker",
         "session",
         "trace",
         "context",

@@ -73,7 +73,7 @@ def serve(
         names = (*own_names(host), *names)
         app = http_app(server, lane, lambda: state(stopping=stop.is_set()), names)
         on_ready = partial(_announce, engine, url(listener))
-        transport = partial(serve_http, app, listener, stop, on_ready=on_ready)
+        transport = partial(serve_http, app, listener, stop, on_ready, app.at_once)
     options = {"use_uvloop": find_spec("uvloop") is not None}
     anyio.run(_run, transport, reloader, stop, backend_options=options)
 

@@ -64,6 +64,16 @@ class MessageGate:
         if answer is not None:
             await _send(answer, send)
 
+    def at_once(self, scope: Scope, body: bytes) -> Answer | None:
+        """The answer to a small request that is plainly ours; None where it needs more."""
+        if scope["method"] != "POST" or scope["path"] != self._path or len(body) > INLINE_SIZE:
+            return None
+        era = self._headers.era(scope["headers"])
+        message = None if era is None else read_message(body)
+        if era is None or message is None or isinstance(message, Rejection):
+            return None
+        return self._lane.at_once(message, era.modern) if self._takes(message, era) else None
+
     def _takes(self, message: Message, era: Era) -> bool:
         """True when the lane takes the message, and headers and message say the same."""
         if era.modern and (era.method, era.version) != (

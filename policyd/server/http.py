@@ -22,6 +22,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from policyd.errors import PolicydError
+from policyd.server.connection import ConnectionLimits, Direct, connection_class
 from policyd.server.gate import MessageGate
 from policyd.server.headers import Headers
 from policyd.server.lane import Lane
@@ -83,7 +84,7 @@ def http_app(
     lane: Lane,
     readiness: Callable[[], dict[str, Any]],
     names: Sequence[str] = (),
-) -> ASGIApp:
+) -> MessageGate:
     """The ASGI application: `/mcp`, `/healthz` and `/readyz`.
 
     *lane* answers what it takes, *server* the rest.
@@ -117,11 +118,20 @@ def http_app(
 
 
 async def serve_http(
-    app: ASGIApp, listener: socket.socket, stop: Event, on_ready: Callable[[], None]
+    app: ASGIApp,
+    listener: socket.socket,
+    stop: Event,
+    on_ready: Callable[[], None],
+    direct: Direct | None = None,
+    limits: ConnectionLimits | None = None,
 ) -> None:
-    """Serve *app* on *listener* until *stop* is set; *on_ready* is called once it answers."""
+    """Serve *app* on *listener* until *stop* is set; *on_ready* is called once it answers.
+
+    *direct* answers what needs no task.
+    """
     config = uvicorn.Config(
         app,
+        http=connection_class(direct, limits),
         log_config=None,
         log_level="warning",
         access_log=False,

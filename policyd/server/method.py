@@ -56,7 +56,11 @@ def method_table(list_: Callable[[Params], Result], invoke: Method) -> dict[str,
 
     The plural of `interceptor/invoke` is undecided upstream, so it is served as well.
     """
-    listing = Method(_guarded(list_), _unreachable)
+
+    async def list_thoroughly(params: Params) -> Result:
+        return list_(params)
+
+    listing = Method(_guarded(list_), _guarded_async(list_thoroughly))
     invoking = Method(_guarded(invoke.at_once), _guarded_async(invoke.thorough))
     return {
         "interceptors/list": listing,
@@ -110,7 +114,3 @@ def _crashed(error: Exception, params: Params) -> InvocationError:
     data = {"interceptor": name[:128]} if isinstance(name, str) else {}
     data["reason"] = "internal error"
     return InvocationError(INTERNAL_ERROR, "Interceptor execution failed", data)
-
-
-async def _unreachable(params: Params) -> Result:
-    raise AssertionError("a list is always told at once")

@@ -81,7 +81,8 @@ class Methods:
         self._listings = Listings()
         self._threads = CapacityLimiter(THREADS)
         self._pool = CapacityLimiter(math.inf)
-        self._standing: dict[tuple[str, str], Standing] = {}
+        # by the identity of the outcome, which is held so that no other can get it
+        self._standing: dict[int, tuple[Outcome, Standing]] = {}
         self._standing_of: Snapshot | None = None
 
     def table(self) -> dict[str, Method]:
@@ -153,28 +154,28 @@ class Methods:
     def _told(self, asked: _Asked, judged: _Judged) -> Result:
         """The result for the peer, after all who watch have been told."""
         snapshot, call, started = asked
-        for outcome in judged.ran:
-            log_failure(outcome)
         for observe in self._observers:
             observe(Judgement(snapshot, call, *judged, time.monotonic() - started))
-        if judged.said is snapshot.nothing(call.name, call.invocation.phase):
-            return self._nothing(asked, judged.said)
+        standing = self._standing.get(id(judged.said))
+        if standing is not None:
+            return standing[1]
+        for outcome in judged.ran:
+            log_failure(outcome)
         invocation = call.invocation
         known = snapshot.descriptor(call.name) is not None
         if isinstance(judged.said, Failure) and judged.said.cause is Cause.DEADLINE and known:
             invocation = replace(invocation, timeout=self._limit(asked))
-        return outcome_to_json(judged.said, invocation, snapshot.generation, self._dialect)
+        told = outcome_to_json(judged.said, invocation, snapshot.generation, self._dialect)
+        if judged.said is snapshot.nothing(call.name, Phase(invocation.phase)):
+            return self._keep(snapshot, judged.said, told)
+        return told
 
-    def _nothing(self, asked: _Asked, said: Outcome) -> Standing:
-        """The result of a validator that found nothing, which is the same each time."""
-        snapshot, (name, invocation, _), _ = asked
+    def _keep(self, snapshot: Snapshot, said: Outcome, told: Result) -> Standing:
+        """The result *told* for *said*, an object of the snapshot that is said again and again."""
         if self._standing_of is not snapshot:
             self._standing, self._standing_of = {}, snapshot
-        key = (name, invocation.phase)
-        if key not in self._standing:
-            told = outcome_to_json(said, invocation, snapshot.generation, self._dialect)
-            self._standing[key] = Standing(told)
-        return self._standing[key]
+        self._standing[id(said)] = (said, Standing(told))
+        return self._standing[id(said)][1]
 
     def _judged(self, asked: _Asked, ends: float) -> _Judged:
         """What is said, by interceptors that have until the monotonic time *ends*."""

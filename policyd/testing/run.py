@@ -89,6 +89,7 @@ def _decide(case_file: CaseFile, case: Case) -> tuple[str, ...]:
         context=when.get("context", {}),
         config=when.get("config", {}),
         direction=Direction(when["direction"]) if "direction" in when else None,
+        invoker=when.get("invoker"),
     )
     try:
         decision = case_file.snapshot.decide(invocation)

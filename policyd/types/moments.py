@@ -21,6 +21,7 @@ from policyd.types.kinds import (
     OPEN_MAP,
     STRING,
     TIMESTAMP,
+    ListOf,
     Member,
     ObjectOf,
     Scalar,
@@ -37,7 +38,13 @@ PRINCIPAL: Final = ObjectOf(
         "claims": Member(OPEN_MAP, True),
     },
 )
-"""Who asks; the invocation completes it."""
+"""Who asks, as asserted; the invocation completes it."""
+
+INVOKER: Final = ObjectOf(
+    "invoker",
+    {**PRINCIPAL.members, "scopes": Member(ListOf(STRING), True)},
+)
+"""Who was authenticated; the invocation completes it."""
 
 CONTEXT: Final = ObjectOf(
     "context",
@@ -61,6 +68,7 @@ CONTEXT: Final = ObjectOf(
 
 _ALIKE: Final[Mapping[str, Type]] = {
     "context": CONTEXT,
+    "invoker": INVOKER,
     "now": TIMESTAMP,
     "principal": PRINCIPAL,
     "session": STRING,

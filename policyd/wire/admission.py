@@ -7,6 +7,7 @@ refused before any policy sees it.  Knows no policy and no meaning of any member
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from policyd.errors import InvocationError
@@ -34,44 +35,37 @@ def check_payload(payload: Any, name: str = "payload", most: int = MAX_SIZE) -> 
     level: list[Any] = [[payload]]
     size = 0
     for _ in range(MAX_DEPTH + 1):
-        level, grown = _descend(level, name, most - size)
-        size += grown
+        below: list[Any] = []
+        for container in level:
+            size += len(container)
+            if size > most:
+                break
+            if type(container) is dict:
+                size += _check_keys(container, name)
+                container = container.values()
+            for value in container:
+                kind = type(value)
+                if kind is str and value.isascii():
+                    size += len(value)
+                elif kind is dict or kind is list:
+                    below.append(value)
+                else:
+                    size += _check_scalar(value, name)
         if size > MAX_SIZE:
             raise _refusal(name, "is too large")
-        if not level or size > most:
+        if not below or size > most:
             return size
+        level = below
     raise _refusal(name, f"is nested more than {MAX_DEPTH} levels deep")
 
 
-def _descend(level: list[Any], name: str, room: int) -> tuple[list[Any], int]:
-    """The containers one level below, and the size of this level; no more once above *room*."""
-    below: list[Any] = []
-    size = 0
-    for container in level:
-        size += len(container)
-        if size > room:
-            break
-        if type(container) is dict:
-            for key in container:
-                plain = type(key) is str and key.isascii()
-                size += len(key) if plain else _check_key(key, name)
-            container = container.values()
-        for value in container:
-            kind = type(value)
-            if kind is dict or kind is list:
-                below.append(value)
-            elif kind is str and value.isascii():
-                size += len(value)
-            else:
-                size += _check_scalar(value, name)
-    return below, size
-
-
-def _check_key(key: Any, name: str) -> int:
-    """The size of a key."""
-    if type(key) is not str:
-        raise _refusal(name, "has a key that is not a string")
-    return _check_scalar(key, name)
+def _check_keys(keys: Iterable[Any], name: str) -> int:
+    """The size of the keys of an object."""
+    try:
+        text = "".join(keys)
+    except TypeError:
+        raise _refusal(name, "has a key that is not a string") from None
+    return len(text) if text.isascii() else _check_scalar(text, name)
 
 
 def _check_scalar(value: Any, name: str) -> int:

@@ -66,7 +66,7 @@ def _is_sent(node: Node) -> bool:
     return place is not None and place[0] in _SENT
 
 
-_SENT: Final = frozenset({"payload", "args", "context", "principal", "config", "item"})
+_SENT: Final = frozenset({"payload", "args", "context", "principal", "invoker", "config", "item"})
 
 
 def invert(visit: Visit, node: Not) -> Type:

@@ -107,9 +107,12 @@ def _field_advice(field: str, operand: Node, type: Type, world: World) -> str | 
         owners = _elsewhere(field, world.moments)
         if owners is not None:
             return owners
-    if place == ("principal",):
-        return "what else is asserted stands in `principal.claims`"
+    if place in _IDENTITIES:
+        return f"what else there is stands in `{place[0]}.claims`"
     return f"known here: {_listed(names)}" if names else None
+
+
+_IDENTITIES: Final = frozenset({("principal",), ("invoker",)})
 
 
 def _envelope(field: str) -> str | None:

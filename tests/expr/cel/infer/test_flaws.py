@@ -113,7 +113,7 @@ FIELDS = [
         CALL,
         "request",
         "`principal` has no field `roles`",
-        "what else is asserted stands in `principal.claims`",
+        "what else there is stands in `principal.claims`",
     ),
     ("config.⟦limt⟧ > 3", CALL, "request", "`config` has no field `limt`", "did you mean `limit`?"),
     (
