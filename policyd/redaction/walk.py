@@ -1,211 +1,206 @@
-"""The texts of a document: where they are, and how they are changed.
+"""The texts and numbers of a document: where they are.
 
-Every string counts, whatever the shape of the document, and so do the keys of objects.  Not
-looked at: the base64 of images, audio, resource blobs and whole `data:` URIs, because their
-bytes must stay as they are.  Knows nothing of what is looked for, but that a place must not tell
-a secret.
+Every string counts, whatever the shape of the document, and so do keys of objects and whole
+numbers.  Not looked at: the base64 of images, audio, resource blobs and whole `data:` URIs,
+because their bytes must stay as they are, and numbers with a fraction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from policyd.detectors import Scanner, scanner
 from policyd.detectors.detector import compiled
 from policyd.expression import Budget
-from policyd.model import Change
-from policyd.pointer import Draft, Link, Place, format_pointer, place_of
+from policyd.pointer import Link, Place, place_of
+from policyd.redaction.finding import TextRedaction
+from policyd.redaction.text import CHARS_PER_STEP, decoded_texts, is_encoded, with_key
 
-HIDDEN = "[redacted]"
-"""What stands in a pointer for a key that must not be told."""
+Unit = tuple[Link | None, str | int | None, Any]
+"""Something to search: the link to its container, its own key, and its value.
 
-MAX_KEY = 128
-"""Characters of a key that a pointer shows."""
-
-DETAIL = "redact"
-"""What a `Change` says was done."""
-
-Rewritten = tuple[str, Mapping[tuple[str, str | None], int]]
-"""A new text, and how often each rule with each detector replaced something in it."""
+The value is a text, a whole number, or None where only the key counts, because an object or
+array stands under it.  At the root there is neither link nor key.
+"""
 
 
-CHARS_PER_STEP = 64
-"""Characters that are searched in about the time of one step of a budget (measured)."""
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The units of a document, in document order, and each as a text behind its key."""
+
+    units: Sequence[Unit]
+    keyed: Sequence[str]
+
+    def holds(self, text: str) -> bool:
+        """True when *text* stands in one of them."""
+        return any(text in each for each in self.keyed)
 
 
-def walk_strings(
-    document: Any,
-    change: Callable[[str, bool], Rewritten | None],
-    budget: Budget,
-    suspects: Callable[[Sequence[str]], Iterable[int]] | None = None,
-) -> tuple[Any, tuple[Change, ...]]:
-    """*document* with *change* applied to each of its texts, and what was changed where.
+def is_clean(document: Any, redactions: Sequence[TextRedaction], budget: Budget) -> bool:
+    """True when nothing can be found in *document*; False when a closer look is needed.
 
-    *change* is told whether the text is a key, and returns None for one that stays.  *suspects*
-    says by index which of all texts it need not be asked about at all; without it, it is
-    asked about each.
-
-    A key that is changed keeps its place among its neighbours; where different keys become the
-    same, the second and later ones get `#2`, `#3` and so on, the same for the same key
-    everywhere, so no entry is lost.  Raises EvaluationError when the budget is used up.
+    Most documents are clean, and this tells at half the cost of `texts_of` and `suspects`.
     """
-    edits: list[tuple[Place, str]] = []
-    renamed: dict[Place, dict[str, str]] = {}
-    counts: list[tuple[Place, Mapping[tuple[str, str | None], int]]] = []
-    for place, text, is_key in _selected(_texts(document, budget), suspects):
-        rewritten = change(text, is_key)
-        if rewritten is None:
-            continue
-        if is_key:
-            renamed.setdefault(place[:-1], {})[text] = rewritten[0]
-        else:
-            edits.append((place, rewritten[0]))
-        counts.append((place, rewritten[1]))
-    draft = Draft(document)
-    draft.write(edits)
-    names = _rename(draft, renamed, budget)
-    shown: dict[str, str] = {}
-    changes = tuple(
-        Change(rule, safe_pointer(_after(place, names), shown), DETAIL, detector, count)
-        for place, sources in counts
-        for (rule, detector), count in sources.items()
-    )
-    return draft.root, changes
+    if not all(redaction.keys for redaction in redactions):
+        return False
+    keyed = _keyed_texts(document, budget)
+    if is_encoded("\0".join(keyed)):
+        return False
+    return not any(redaction.finder.suspects(keyed, budget) for redaction in redactions)
 
 
-def places_of(
-    value: Any,
-    scanner: Scanner,
-    budget: Budget,
-    prefix: Iterable[str | int] = (),
-    limit: int | None = None,
-) -> list[str]:
-    """Pointers to the texts in which *scanner* finds something, at most *limit*.
-
-    Each starts with *prefix*.  A key with a match is told as the object that it belongs to.
-    """
-    start = tuple(prefix)
-    found: dict[str, None] = {}
-    shown: dict[str, str] = {}
-    suspects = partial(scanner.suspects, budget=budget)
-    for place, text, is_key in _selected(_texts(value, budget), suspects):
-        if limit is not None and len(found) >= limit:
-            break
-        if scanner.found(text, budget):
-            found[safe_pointer((*start, *(place[:-1] if is_key else place)), shown)] = None
-    return list(found)
-
-
-_Text = tuple[Link | None, str, bool]
-"""A text with the link to it; True says that it is a key, the last one of the place."""
-
-
-def _selected(
-    texts: list[_Text], suspects: Callable[[Sequence[str]], Iterable[int]] | None
-) -> Iterator[tuple[Place, str, bool]]:
-    indexes = range(len(texts)) if suspects is None else suspects([text for _, text, _ in texts])
-    for index in indexes:
-        link, text, is_key = texts[index]
-        yield place_of(link), text, is_key
-
-
-def _texts(document: Any, budget: Budget) -> list[_Text]:
-    """Each text of *document*, in document order.
-
-    The keys of an object come before what they lead to.
-    """
-    texts: list[_Text] = []
-    stack: list[tuple[Link | None, Any]] = [(None, document)]
+def _keyed_texts(document: Any, budget: Budget) -> list[str]:
+    """Each text and number of *document* behind its key, in no order."""
+    keyed: list[str] = []
+    stack = [document]
     steps = 0
     while stack:
-        link, value = stack.pop()
-        if isinstance(value, str):
-            steps += 1 + len(value) // CHARS_PER_STEP
-            if steps > _UNPAID:
-                budget.spend(steps)
-                steps = 0
-            if value[:1] not in "dD" or not _is_data_uri(value):
-                texts.append((link, value, False))
-        elif isinstance(value, dict):
-            budget.spend(1 + sum(map(len, value)) // CHARS_PER_STEP + len(value))
-            texts += [((link, key), key, True) for key in value]
-            stack += _inside(link, value)
-        elif isinstance(value, list):
-            budget.spend(1 + len(value) // _SCALARS_PER_STEP)
-            holders = [(at, value[at]) for at in range(len(value) - 1, -1, -1)]
-            stack += [((link, at), v) for at, v in holders if isinstance(v, _HOLDERS)]
-    budget.spend(steps)
-    return texts
+        holder = stack.pop()
+        if isinstance(holder, dict):
+            steps += len(holder)
+            _add_members(holder, keyed, stack)
+        elif isinstance(holder, list):
+            steps += len(holder)
+            keyed += [value for value in holder if type(value) is str]
+            stack += [value for value in holder if type(value) not in _PLAIN]
+        else:
+            keyed.append(str(holder))
+        if steps > _UNPAID:
+            budget.spend(steps)
+            steps = 0
+    budget.spend(steps + sum(map(len, keyed)) // CHARS_PER_STEP)
+    return keyed
 
 
-_UNPAID = 100
+def _add_members(holder: dict[str, Any], keyed: list[str], stack: list[Any]) -> None:
+    """Add what an object holds: texts to *keyed*, all that holds more to *stack*."""
+    for key, value in holder.items():
+        kind = type(value)
+        if kind is str:
+            if (value[:1] in "dD" or key in _MAY_BE_BYTES) and _is_bytes(value, key, holder):
+                keyed.append(key)
+            else:
+                keyed.append(f"{key}: {value}")
+        elif kind is int:
+            keyed.append(f"{key}: {value}")
+        else:
+            keyed.append(key)
+            if kind not in _BARE:
+                stack.append(value)
+
+
+_BARE: Final = frozenset({type(None), bool, float})
+"""The types in which nothing is found."""
+
+_PLAIN: Final = _BARE | {str}
+
+_UNPAID: Final = 500
 """Steps that may be taken before they are charged."""
 
 
-_HOLDERS = (str, dict, list)
-_SCALARS_PER_STEP = 8
+def texts_of(document: Any, budget: Budget) -> Texts:
+    """Each text and number of *document*, in document order."""
+    units: list[Unit] = []
+    keyed: list[str] = []
+    # what is being walked: the link to a container, the container, and what is left of it
+    stack: list[tuple[Link | None, Any, Iterator[tuple[Any, Any]]]]
+    stack = [(None, None, iter(((None, document),)))]
+    steps = 0
+    while stack:
+        link, holder, rest = stack[-1]
+        for key, value in rest:
+            steps += 1
+            inside = _inside(value)
+            searched = None if inside or _is_left_alone(value, key, holder) else value
+            if type(key) is str:
+                units.append((link, key, searched))
+                keyed.append(key if searched is None else f"{key}: {searched}")
+            elif searched is not None:
+                units.append((link, key, searched))
+                keyed.append(str(searched))
+            if inside is not None:
+                stack.append((None if key is None else (link, key), value, inside))
+                break
+        else:
+            stack.pop()
+        if steps > _UNPAID:
+            budget.spend(steps)
+            steps = 0
+    budget.spend(steps + sum(map(len, keyed)) // CHARS_PER_STEP)
+    return Texts(units, keyed)
 
 
-def _inside(link: Link | None, value: Mapping[str, Any]) -> list[tuple[Link, Any]]:
-    """What may hold texts in an object, the last first."""
-    inside: list[tuple[Link, Any]] = [
-        ((link, key), child)
-        for key, child in value.items()
-        if isinstance(child, _HOLDERS) and not (key in _MAY_BE_BYTES and _is_binary(value, key))
-    ]
-    inside.reverse()
-    return inside
+def _inside(value: Any) -> Iterator[tuple[Any, Any]] | None:
+    if isinstance(value, dict):
+        return iter(value.items())
+    return enumerate(value) if isinstance(value, list) else None
 
+
+def _is_left_alone(value: Any, key: Any, holder: Any) -> bool:
+    """True for bytes and for what is neither a text nor a whole number."""
+    if isinstance(value, str):
+        return (value[:1] in "dD" or key in _MAY_BE_BYTES) and _is_bytes(value, key, holder)
+    return type(value) is not int
+
+
+def suspects(texts: Texts, redactions: Sequence[TextRedaction], budget: Budget) -> list[int]:
+    """The indexes, ascending, of the units in which any of *redactions* may find something."""
+    found: set[int] = set()
+    hidden = _hidden(texts, budget)
+    for keys in (True, False):
+        own = [redaction.finder for redaction in redactions if redaction.keys is keys]
+        if own:
+            candidates = texts.keyed if keys else [_bare(unit) for unit in texts.units]
+            inner = [with_key(key, text) if keys else text for _, key, text in hidden]
+            for finder in own:
+                found.update(finder.suspects(candidates, budget))
+                if inner:
+                    found.update(hidden[at][0] for at in finder.suspects(inner, budget))
+    return sorted(found)
+
+
+def _bare(unit: Unit) -> str:
+    return "" if unit[2] is None else str(unit[2])
+
+
+def _hidden(texts: Texts, budget: Budget) -> list[tuple[int, str | int | None, str]]:
+    """What the units hold in some encoding, with the index and the key of each."""
+    if not is_encoded("\0".join(texts.keyed)):
+        return []
+    hidden: list[tuple[int, str | int | None, str]] = []
+    for index, (_, key, value) in enumerate(texts.units):
+        if isinstance(key, str) and is_encoded(key):
+            hidden += [(index, None, text) for _, text in decoded_texts(None, key, budget)]
+        if isinstance(value, str) and is_encoded(value):
+            budget.spend(1 + len(value) // CHARS_PER_STEP)
+            hidden += [(index, *inner) for inner in decoded_texts(key, value, budget)]
+    return hidden
+
+
+# Bytes
 
 _BASE64 = compiled(r"[A-Za-z0-9+/\s]*={0,2}\s*")
 _DATA_URI = compiled(r"(?i)data:[^,\s]*;base64,[a-z0-9+/\s]*={0,2}\s*")
 
 
-def _is_data_uri(text: str) -> bool:
+def _is_bytes(text: str, key: Any, holder: Any) -> bool:
+    """True for the bytes of an image or audio block and of a resource, and for a data URI.
+
+    MCP's content types say which they are.  What is not base64 is no bytes, whatever the
+    block says, and is searched.
+    """
+    if key == "data" and holder.get("type") in ("image", "audio"):
+        return _BASE64.fullmatch(text)
+    if key == "blob" and "uri" in holder:
+        return _BASE64.fullmatch(text)
     return text[:5].lower() == "data:" and _DATA_URI.fullmatch(text)
 
 
-_MAY_BE_BYTES = frozenset({"data", "blob"})
+_MAY_BE_BYTES: Final = frozenset({"data", "blob"})
 
 
-def _is_binary(holder: Mapping[str, Any], key: str) -> bool:
-    """True for the bytes of an image or audio block and of a resource (MCP content types).
-
-    What is not base64 is no bytes, whatever the block says, and is searched.
-    """
-    value = holder[key]
-    bears_bytes = holder.get("type") in ("image", "audio") if key == "data" else "uri" in holder
-    return bears_bytes and isinstance(value, str) and _BASE64.fullmatch(value)
-
-
-def _rename(
-    draft: Draft, renamed: Mapping[Place, Mapping[str, str]], budget: Budget
-) -> dict[Place, dict[str, str]]:
-    """Rename keys in place, and say which new name each of them got."""
-    numbers: dict[str, dict[str, int]] = {}
-    containers = [(draft.container(place), place) for place in renamed]
-    names: dict[Place, dict[str, str]] = {}
-    for container, place in containers:
-        wanted = renamed[place]
-        taken = {key for key in container if key not in wanted}
-        names[place] = {}
-        for key, base in wanted.items():
-            known = numbers.setdefault(base, {})
-            number = known.setdefault(key, len(known) + 1)
-            while (name := base if number == 1 else f"{base}#{number}") in taken:
-                budget.spend(1)
-                number += 1
-            taken.add(name)
-            names[place][key] = name
-        items = [(names[place].get(key, key), child) for key, child in container.items()]
-        container.clear()
-        container.update(items)
-    return names
-
-
-def _after(place: Place, names: Mapping[Place, Mapping[str, str]]) -> Place:
+def renamed_place(place: Place, names: Mapping[Place, Mapping[str, str]]) -> Place:
     """*place* as it is called once keys are renamed."""
     if not names:
         return place
@@ -215,27 +210,7 @@ def _after(place: Place, names: Mapping[Place, Mapping[str, str]]) -> Place:
     )
 
 
-# Places without secrets
-
-
-# made at import: it takes longer than a decision may
-_EVERYTHING = scanner(("all",))
-
-
-def safe_pointer(tokens: Iterable[str | int], shown: dict[str, str] | None = None) -> str:
-    """The pointer to a place, without any key in which a detector finds something.
-
-    Such a key is shown as `[redacted]`, and of a long one only the beginning.  *shown*
-    remembers keys over the places of one document, because they come again and again.
-    """
-    known = {} if shown is None else shown
-    return format_pointer(
-        _shown(token, known) if isinstance(token, str) else token for token in tokens
-    )
-
-
-def _shown(key: str, known: dict[str, str]) -> str:
-    if key not in known:
-        cut = key if len(key) <= MAX_KEY else key[:MAX_KEY] + "..."
-        known[key] = HIDDEN if _EVERYTHING.found(key) else cut
-    return known[key]
+def place_of_unit(unit: Unit) -> Place:
+    """Where a unit stands."""
+    link, key, _ = unit
+    return () if key is None else (*place_of(link), key)

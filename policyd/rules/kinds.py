@@ -53,6 +53,10 @@ def finding_maker(rule: Rule, site: Site) -> FindingMaker | None:
     hint_node, path_node = node.get("hint"), node.get("path")
     hint = site.template(hint_node)
     pointer = site.pointer(path_node)
+    for name in () if rule.kind == "detect" else ("in", "except", "tools", "min"):
+        if name in node.value:
+            text = f"`{name}` goes with `detect` only"
+            site.report.error("unused-field", node[name].key_span, text)
     broken = (hint_node is not None and hint is None) or (path_node is not None and pointer is None)
     if message is None or broken:
         return None
