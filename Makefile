@@ -39,6 +39,8 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/decide.py
 	$(BIN)/python benchmarks/chain.py
 	$(BIN)/python benchmarks/deadline.py
+	$(BIN)/python benchmarks/detectors.py
+	$(BIN)/python benchmarks/redact.py
 
 wheel: $(INSTALLED)
 	$(BIN)/python -m build --outdir dist .

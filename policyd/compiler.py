@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from policyd.detection import Declared
+from policyd.detectors import Catalog
 from policyd.diagnostics import Diagnostic, Report, Span
 from policyd.document import parse_document
 from policyd.expr.shape import Shape
@@ -19,6 +21,7 @@ from policyd.policy import Node, Policy, parse_policies
 from policyd.reachability import check_policies, check_reachability
 from policyd.rules import CHECK_BUILDERS, STEP_BUILDERS
 from policyd.schema import check_policy_document
+from policyd.settings import check_settings_name, is_settings, override_policies
 from policyd.site import Site, open_site
 from policyd.slips import check_slips
 from policyd.snapshot import Snapshot, make_snapshot
@@ -43,15 +46,17 @@ def compile_bundle(bundle: Bundle, *, allow_empty: bool = False) -> Compilation:
     """Compile all files of a bundle as one set.
 
     A set without policies is refused unless *allow_empty*, or each of its files says that it
-    is empty on purpose.  A file that describes tools is no policy.
+    is empty on purpose.  A file that describes tools or detectors is no policy.
     """
     report = Report()
     for diagnostic in bundle.diagnostics:
         report.add(diagnostic)
-    policies, tools = _read(bundle, report)
-    if not allow_empty and (not bundle.files or (tools and not policies)):
+    reading = _read(bundle, report)
+    policies = reading.policies
+    if not allow_empty and (not reading.files or (reading.aids and not policies)):
         _refuse_empty(bundle, report)
-    interceptors = _compile_policies(policies, report)
+    overridden = override_policies(bundle.settings, policies, report)
+    interceptors = _compile_policies(policies, overridden, report)
     _check_names(interceptors, report)
     check_policies(policies, report)
     if report.failed:
@@ -66,40 +71,66 @@ def read_policies(bundle: Bundle, report: Report) -> list[Policy]:
     Of a file with mistakes in its shape, those that have none.  They go no further than their
     own diagnostics, so that all mistakes are told at once.
     """
-    return _read(bundle, report)[0]
+    return _read(bundle, report).policies
 
 
-def _read(bundle: Bundle, report: Report) -> tuple[list[Policy], dict[str, Type]]:
+def read_detectors(bundle: Bundle, report: Report) -> Catalog:
+    """The detectors that the policies of a bundle may name; mistakes are told as above."""
+    for diagnostic in bundle.diagnostics:
+        report.add(diagnostic)
+    return _read(bundle, report).catalog
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What the files hold.
+
+    aids: any of them describes tools or detectors; files: how many of them are no settings.
+    """
+
+    policies: list[Policy]
+    catalog: Catalog
+    aids: bool
+    files: int
+
+
+def _read(bundle: Bundle, report: Report) -> _Reading:
     policies: list[Policy] = []
     tools: dict[str, Type] = {}
+    detectors = Declared(bundle.rules)
+    files = len(bundle.files)
     for source in bundle.files:
         own = Report()
         document = parse_document(source, own)
-        if document is not None:
+        if document is not None and is_settings(document):
+            files -= 1
+            check_settings_name(document, own)
+        elif document is not None:
             broken = check_policy_document(document, own)
             policies += parse_policies(document, own, broken)
             add_tools(document, broken, tools)
+            detectors.add(document, broken, own)
         for diagnostic in own.diagnostics:
             report.add(diagnostic)
-    return [replace(policy, tools=tools) for policy in policies], tools
+    catalog = detectors.catalog()
+    made = [replace(policy, tools=tools, detectors=catalog) for policy in policies]
+    return _Reading(made, catalog, bool(tools or detectors), files)
 
 
 def _refuse_empty(bundle: Bundle, report: Report) -> None:
-    report.error(
-        "no-policies",
-        Span(bundle.name, 1, 1, 1, 1),
-        "no policy files were found",
-        "a policy file is called `NAME.yaml`; `--allow-empty` serves nothing on purpose",
-    )
+    help = "a policy file is called `NAME.yaml`; `--allow-empty` serves nothing on purpose"
+    if bundle.settings is not None and bundle.settings.name == bundle.name:
+        help = "it is read as settings: `--settings none` reads it as policies"
+    report.error("no-policies", Span(bundle.name, 1, 1, 1, 1), "no policy files were found", help)
 
 
 def _compile_policies(
-    policies: Iterable[Policy], report: Report
+    policies: Iterable[Policy], overridden: Mapping[str, Policy], report: Report
 ) -> list[tuple[Policy, Interceptor]]:
     compiled: list[tuple[Policy, Interceptor]] = []
     for policy in policies:
         own = Report()
-        made = compile_policy(policy, own)
+        made = compile_policy(policy, own, overridden.get(policy.name))
         if made:
             check_reachability(policy, made[0], own)
             check_slips(policy, made[0], own)
@@ -120,8 +151,13 @@ def _check_names(made: Iterable[tuple[Policy, Interceptor]], report: Report) -> 
             report.error("name-taken", policy.node["name"].span, text)
 
 
-def compile_policy(policy: Policy, report: Report) -> tuple[Interceptor, ...]:
+def compile_policy(
+    policy: Policy, report: Report, overridden: Policy | None = None
+) -> tuple[Interceptor, ...]:
     """The interceptors of one policy: two where its phases have priorities of their own.
+
+    What it says is compiled as written, and hooked and listed as *overridden*, which judges no
+    more: so that an override cannot make a policy wrong.
 
     None where *report* holds an error, of this policy or of one before.
     """
@@ -133,7 +169,8 @@ def compile_policy(policy: Policy, report: Report) -> tuple[Interceptor, ...]:
     finish = make(policy, site.where(guard.when))
     if report.failed or finish is None:
         return ()
-    descriptors = with_priorities(_descriptor(policy), policy.priority)
+    listed = overridden or policy
+    descriptors = with_priorities(_descriptor(listed), listed.priority)
     return tuple(finish(descriptor, guard, variables, shape) for descriptor in descriptors)
 
 

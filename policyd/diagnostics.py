@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -113,6 +114,22 @@ def render(diagnostic: Diagnostic, text: str | None = None) -> str:
     if diagnostic.help is not None:
         lines.append(f"      = help: {diagnostic.help}")
     return "\n".join(lines)
+
+
+def diagnostic_to_json(diagnostic: Diagnostic) -> dict[str, Any]:
+    """A diagnostic as a JSON object; `help` is absent where there is none."""
+    span = diagnostic.span
+    value = {
+        "level": diagnostic.level.value,
+        "code": diagnostic.code,
+        "file": span.file,
+        "line": span.line,
+        "column": span.column,
+        "endLine": span.end_line,
+        "endColumn": span.end_column,
+        "text": diagnostic.text,
+    }
+    return value if diagnostic.help is None else {**value, "help": diagnostic.help}
 
 
 def _excerpt(span: Span, text: str | None) -> list[str]:

@@ -31,6 +31,7 @@ from policyd.rules import Step
 from policyd.rules.drop import Drop
 from policyd.rules.patch import Patch
 from policyd.rules.predicate import Condition
+from policyd.settings import override_policies
 from policyd.source import Bundle
 
 
@@ -194,13 +195,14 @@ class Watched:
 
 
 def watch_policies(bundle: Bundle) -> tuple[Watched, ...]:
-    """The policies of a bundle that compiles, ready to be watched."""
-    return tuple(
-        [
-            Watched(policy, compile_policy(policy, Report()))
-            for policy in read_policies(bundle, Report())
-        ]
-    )
+    """The policies of a bundle that compiles, ready to be watched, overridden as it says."""
+    policies = read_policies(bundle, Report())
+    overridden = override_policies(bundle.settings, policies, Report())
+    watched = []
+    for policy in policies:
+        changed = overridden.get(policy.name)
+        watched.append(Watched(changed or policy, compile_policy(policy, Report(), changed)))
+    return tuple(watched)
 
 
 def _own_name(key: str) -> str:

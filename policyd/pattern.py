@@ -358,8 +358,12 @@ def matches_whole(pattern: Pattern) -> bool:
 _GLOB_WORDS = {"*": ".*", "?": "."}
 
 
+def quoted(text: str) -> str:
+    """A pattern that matches *text* and nothing else; lone surrogates as texts spell them."""
+    return "".join(map(_quote, text))
+
+
 def _quote(char: str) -> str:
-    """A pattern of one character that matches *char*; a lone surrogate as texts spell it."""
     code = 0xFFFD if 0xD800 <= ord(char) < 0xE000 else ord(char)
     return char if char.isalnum() else f"\\x{{{code:x}}}"
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from policyd.detectors import BUILT_IN, Catalog
 from policyd.diagnostics import Report, Span, closest
 from policyd.document import Document, Path, Text
 from policyd.events import MCP_METHODS, expand
@@ -108,6 +109,7 @@ class Policy:
 
     priority: for each phase, what was written or the default of its kind.
     tools: what the arguments of a tool may be, by its name, where the set says so.
+    detectors: those that its rules may name.
     """
 
     name: str
@@ -121,6 +123,7 @@ class Policy:
     constants: Mapping[str, Any]
     node: Node
     tools: Mapping[str, Type] = field(default_factory=dict)
+    detectors: Catalog = BUILT_IN
 
 
 def place_of(rule: Rule) -> Span:
@@ -149,7 +152,7 @@ def parse_policies(
             policy = _parse_policy(node, kind, report, own)
             if policy is not None:
                 found.append(policy)
-    if not found and not report.failed and not {"empty", "tools"} & set(document.data):
+    if not found and not report.failed and not _MAY_STAND_ALONE & set(document.data):
         report.error(
             "no-policy",
             root.span,
@@ -160,6 +163,9 @@ def parse_policies(
         text = "`empty: true` contradicts the policies in this file"
         report.error("not-empty", root["empty"].key_span, text)
     return tuple(found)
+
+
+_MAY_STAND_ALONE = {"empty", "tools", "detectors"}
 
 
 def _in_rule(place: Path) -> bool:
@@ -182,7 +188,7 @@ def _parse_policy(node: Node, kind: Kind, report: Report, broken: frozenset[Path
         rules=rules,
         mode=Mode(value.get("mode", "enforce")),
         fail_open=value.get("failOpen", False),
-        timeout=_parse_timeout(node.get("timeout"), report),
+        timeout=parse_timeout(node.get("timeout"), report),
         priority=_parse_priority(node.get("priority"), hook, rules[0].kind, report),
         constants=node.document.data.get("constants", {}),
         node=node,
@@ -249,7 +255,8 @@ def _check_tools(hook: Hook, tools: Node, report: Report) -> None:
         report.error("tools-with-other-events", tools.key_span, text)
 
 
-def _parse_timeout(node: Node | None, report: Report) -> float | None:
+def parse_timeout(node: Node | None, report: Report) -> float | None:
+    """The seconds of a `timeout` such as `50ms`; one beyond the limits is reported."""
     if node is None:
         return None
     text = node.value

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 import anyio
 from anyio import to_thread
 
 from policyd.compiler import Compilation, compile_bundle
-from policyd.diagnostics import Diagnostic, Level, Span, render
+from policyd.diagnostics import Diagnostic, Level, Span, diagnostic_to_json, render
 from policyd.engine import Engine
 from policyd.source import Bundle, Source
 
@@ -140,7 +141,8 @@ class Reloader:
         self._status = Status(current.generation, current.revision, datetime.now(UTC))
         logger.info("generation %s is in force", current.generation)
         if built.diagnostics:
-            logger.warning("%s", _rendered(built.diagnostics, bundle.texts()))
+            extra = _fields(built.diagnostics)
+            logger.warning("%s", _rendered(built.diagnostics, bundle.texts()), extra=extra)
 
     def _recover(self) -> None:
         self._crash = None
@@ -156,6 +158,7 @@ class Reloader:
             bundle.name,
             self._engine.current.generation,
             _rendered(built.diagnostics, bundle.texts()),
+            extra=_fields(built.diagnostics),
         )
         return self._rejected(built.diagnostics, bundle.revision)
 
@@ -182,6 +185,11 @@ class Reloader:
 def _advance(changes: Iterator[None]) -> bool:
     """Wait for the next change; False when there will be none."""
     return next(changes, True) is None
+
+
+def _fields(diagnostics: Sequence[Diagnostic]) -> dict[str, Any]:
+    """The same diagnostics for a log that is read by programs."""
+    return {"diagnostics": [diagnostic_to_json(each) for each in diagnostics[:MAX_LOGGED]]}
 
 
 def _rendered(diagnostics: Iterable[Diagnostic], texts: Mapping[str, str]) -> str:

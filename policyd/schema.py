@@ -1,7 +1,7 @@
 """Documents against the published JSON Schemas, with diagnostics people can act on.
 
-Knows the shape of a policy file and of a case file.  Knows nothing of what the words mean:
-`policy` reads them, the rules compile them.
+Knows the shape of policy files, case files and settings files.  Knows nothing of what the words
+mean: `policy` reads them, the rules compile them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from policyd.document import Path as DataPath
 
 @cache
 def schema_text(name: str) -> str:
-    """The text of a schema that policyd ships: `policy` or `case`.
+    """The text of a schema that policyd ships: `policy`, `case` or `settings`.
 
     A wheel carries them in the package; a source tree has them beside it.
     """
@@ -42,6 +42,11 @@ def check_case_document(document: Document, report: Report) -> None:
     _check("case", document, report)
 
 
+def check_settings_document(document: Document, report: Report) -> None:
+    """Report everything in *document* that a settings file (`policyd.yaml`) may not have."""
+    _check("settings", document, report)
+
+
 @cache
 def _validator(name: str) -> Draft202012Validator:
     return Draft202012Validator(json.loads(schema_text(name)))
@@ -52,6 +57,7 @@ class _Breach:
     """One way in which a document breaks the schema.
 
     keyword: of JSON Schema; schema: the part that holds it; value: what is there.
+    elsewhere: what is said of a field that another place has and this one has not.
     """
 
     keyword: str
@@ -60,6 +66,7 @@ class _Breach:
     path: DataPath
     document: Document
     names: bool
+    elsewhere: Mapping[str, str]
 
     @property
     def span(self) -> Span:
@@ -77,6 +84,7 @@ def _check(name: str, document: Document, report: Report) -> frozenset[DataPath]
             path=tuple(error.absolute_path),
             document=document,
             names="propertyNames" in error.absolute_schema_path,
+            elsewhere=_IN_SETTINGS if name == "settings" else _IN_POLICIES,
         )
         places.add(breach.path)
         _DESCRIBE.get(breach.keyword, _other)(breach, report)
@@ -92,7 +100,10 @@ def _unknown_fields(breach: _Breach, report: Report) -> None:
             "unknown-field",
             breach.document.key_span((*breach.path, key)),
             f"unknown field `{key}`",
-            did_you_mean(key, free) or _torn(key) or _ELSEWHERE.get(key) or f"known here: {listed}",
+            did_you_mean(key, free)
+            or _torn(key)
+            or breach.elsewhere.get(key)
+            or f"known here: {listed}",
         )
 
 
@@ -103,14 +114,28 @@ def _torn(key: str) -> str | None:
     return "inside `{ }` and `[ ]` a comma ends a value: quote the whole expression"
 
 
-_ELSEWHERE = {
+_IN_POLICIES = {
     "priority": "only mutators have an order; of validators all run, at once",
     "severity": "only rules of validators have a severity: a mutator changes or fails",
     "mode": "`mode` stands beside `name`, for a whole policy",
     **{key: f"`{key}` stands inside `match`" for key in ("events", "phase", "tools", "when")},
     "failOpen": "`failOpen` stands beside `name`, for a whole policy",
 }
-"""What is said of a field that another place has and this one has not."""
+
+_IN_SETTINGS = (
+    {
+        key: f"`{key}` stands inside `allPolicies`, or inside `policies` below the name of one"
+        for key in ("mode", "failOpen", "timeout")
+    }
+    | {
+        key: f"`{key}` stands inside `policies`, below the name of one"
+        for key in ("priority", "match")
+    }
+    | {
+        key: f"`{key}` stands in policy files, which are given as `paths`"
+        for key in ("validators", "mutators", "rules", "constants", "tools")
+    }
+)
 
 
 def _extra_keys(breach: _Breach) -> Iterator[str]:
@@ -149,7 +174,7 @@ def _unknown_value(breach: _Breach, report: Report) -> None:
     known = [json.dumps(value).strip('"') for value in values]
     listed = ", ".join(f"`{value}`" for value in known)
     written = _written(breach)
-    if breach.path == ("policyd",):
+    if breach.path in (("policyd",), ("settings",)):
         text = f"unknown format version {written}: this policyd reads {listed}"
         report.error("unknown-version", breach.span, text)
         return
@@ -221,6 +246,7 @@ _TYPE_WORDS = {
     "object": "a mapping",
     "array": "a list",
     "integer": "a whole number",
+    "number": "a number",
     "boolean": "`true` or `false`",
 }
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from policyd.detectors import DETECTORS, GROUPS
 from policyd.diagnostics import Report, did_you_mean
 from policyd.document import Text
 from policyd.errors import EvaluationError
@@ -114,10 +113,11 @@ class Site:
 
     def detectors(self, node: Node) -> tuple[str, ...] | None:
         """The names of detectors and groups in a list; None after a diagnostic."""
-        known = (*DETECTORS, *GROUPS)
+        catalog = self.policy.detectors
+        known = (*catalog.detectors, *catalog.groups)
         unknown = [entry for entry in node if entry.value not in known]
         for entry in unknown:
-            groups = ", ".join(f"`{group}`" for group in GROUPS)
+            groups = ", ".join(f"`{group}`" for group in catalog.groups)
             help = did_you_mean(entry.value, known) or f"groups of detectors: {groups}"
             text = f"unknown detector `{entry.value}`"
             self.report.error("unknown-detector", entry.span, text, help)

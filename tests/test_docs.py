@@ -13,7 +13,9 @@ import pytest
 
 from policyd.compiler import compile_bundle
 from policyd.detectors import DETECTORS, GROUPS
-from policyd.source import make_bundle
+from policyd.diagnostics import Report
+from policyd.settings import parse_settings
+from policyd.source import SourceFile, make_bundle
 from policyd.testing import load_cases, run_case
 
 ROOT = Path(__file__).parents[1]
@@ -29,7 +31,7 @@ def policies() -> list[object]:
     found: list[object] = []
     for document in DOCUMENTS:
         for number, block in enumerate(blocks(document, "yaml")):
-            if "policyd: v1" in block:
+            if re.search("^policyd: v1", block, re.MULTILINE):
                 found.append(pytest.param(block, id=f"{document.name}-{number}"))
     return found
 
@@ -37,6 +39,17 @@ def policies() -> list[object]:
 @pytest.mark.parametrize("text", policies())
 def test_a_policy_that_is_shown_compiles_without_a_warning(text: str) -> None:
     assert compile_bundle(make_bundle({"p.yaml": text})).diagnostics == ()
+
+
+def test_the_settings_that_are_shown_are_settings() -> None:
+    found = [
+        block for page in DOCUMENTS for block in blocks(page, "yaml") if "settings: v1" in block
+    ]
+    for text in found:
+        report = Report()
+        parse_settings(SourceFile("policyd.yaml", text.encode()), report)
+        assert report.diagnostics == ()
+    assert found
 
 
 def test_the_cases_that_are_shown_hold_for_the_policy_above_them(tmp_path: Path) -> None:
@@ -104,7 +117,7 @@ def test_every_test_that_the_documents_name_exists() -> None:
 
 
 def test_every_detector_and_group_is_documented() -> None:
-    text = (ROOT / "docs" / "policies.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "detectors.md").read_text(encoding="utf-8")
     assert [name for name in (*DETECTORS, *GROUPS) if f"`{name}`" not in text] == []
 
 

@@ -21,7 +21,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     return zipfile.ZipFile(built)
 
 
-@pytest.mark.parametrize("name", ["policy", "case"])
+@pytest.mark.parametrize("name", ["policy", "case", "settings"])
 def test_the_wheel_carries_the_schemas(wheel: zipfile.ZipFile, name: str) -> None:
     packed = wheel.read(f"policyd/_schemas/{name}.v1.schema.json").decode()
     assert packed == schema_text(name)

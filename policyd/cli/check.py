@@ -18,6 +18,7 @@ from policyd.cli.policies import (
     paths_argument,
 )
 from policyd.cli.render import BAD, GOOD, WARNING, Format, counted, examples, say, say_diagnostics
+from policyd.cli.settings import settings_option
 from policyd.compiler import Compilation, read_policies
 from policyd.diagnostics import Diagnostic, Level, Report
 from policyd.source import Bundle
@@ -34,12 +35,18 @@ from policyd.testing import prove as find_proof
     ),
 )
 @paths_argument
+@settings_option
 @format_option(Format.TEXT, Format.JSON, Format.GITHUB)
 @click.option("--strict", is_flag=True, help="Let warnings fail the check, too.")
 @click.option("--prove", is_flag=True, help="Ask whether the cases prove every rule.")
 @allow_empty_option
 def command(
-    paths: Sequence[Path], format: Format, strict: bool, prove: bool, allow_empty: bool
+    paths: Sequence[Path],
+    settings_path: Path | None,
+    format: Format,
+    strict: bool,
+    prove: bool,
+    allow_empty: bool,
 ) -> Exit:
     """Compile the policies at or below each PATH and say what is wrong with them.
 
@@ -54,7 +61,7 @@ def command(
     out. What nobody would notice is told with its place; add a case, or take out what has no
     effect. The exit code is 4 when something is not proven.
     """
-    bundle, compilation = compile_paths(paths, allow_empty=allow_empty)
+    bundle, compilation = compile_paths(paths, settings_path, allow_empty=allow_empty)
     texts = bundle.texts()
     proof = None
     diagnostics = compilation.diagnostics

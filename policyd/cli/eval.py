@@ -19,6 +19,7 @@ from policyd.cli.payload import (
 )
 from policyd.cli.policies import format_option, paths_argument, snapshot_or_exit
 from policyd.cli.render import BAD, DIM, GOOD, WARNING, Format, examples, say, say_json
+from policyd.cli.settings import settings_option
 from policyd.errors import InvocationError
 from policyd.execution import Decision
 from policyd.model import Failure, Finding, MutationResult, Severity
@@ -35,9 +36,12 @@ _STYLES = {Severity.ERROR: BAD, Severity.WARN: WARNING, Severity.INFO: DIM}
     ),
 )
 @paths_argument
+@settings_option
 @payload_options
 @format_option(Format.TEXT, Format.JSON)
-def command(paths: Sequence[Path], format: Format, **asked: Any) -> Exit:
+def command(
+    paths: Sequence[Path], settings_path: Path | None, format: Format, **asked: Any
+) -> Exit:
     """Run the policies at or below each PATH on one payload and say what they decide.
 
     First whether the payload is allowed, then every finding, every change, every policy that
@@ -47,7 +51,7 @@ def command(paths: Sequence[Path], format: Format, **asked: Any) -> Exit:
     code is 0 whether the payload is allowed or denied: both are answers. It is 2 for a payload
     that is not JSON.
     """
-    snapshot = snapshot_or_exit(paths)
+    snapshot = snapshot_or_exit(paths, settings_path)
     invocation = read_invocation(snapshot, asked)
     try:
         decision = snapshot.decide(invocation)

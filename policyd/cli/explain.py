@@ -18,6 +18,7 @@ from policyd.cli.payload import (
 )
 from policyd.cli.policies import bundle_or_exit, format_option, paths_argument
 from policyd.cli.render import BAD, DIM, GOOD, STRONG, WARNING, Format, examples, say, say_json
+from policyd.cli.settings import settings_option
 from policyd.diagnostics import Span
 from policyd.errors import InvocationError
 from policyd.explanation import (
@@ -43,9 +44,12 @@ _STEP = "  "
     ),
 )
 @paths_argument
+@settings_option
 @payload_options
 @format_option(Format.TEXT, Format.JSON)
-def command(paths: Sequence[Path], format: Format, **asked: Any) -> Exit:
+def command(
+    paths: Sequence[Path], settings_path: Path | None, format: Format, **asked: Any
+) -> Exit:
     """Run the policies at or below each PATH on one payload and say why they decide as they do.
 
     For each policy and each rule: whether it fired, did not fire, was skipped (and what in
@@ -57,7 +61,7 @@ def command(paths: Sequence[Path], format: Format, **asked: Any) -> Exit:
     Values are shown as messages show them: cut, and without secrets. The exit code is 0 whether
     the payload is allowed or denied, as for `policyd eval`, whose options are the same.
     """
-    bundle, snapshot = bundle_or_exit(paths)
+    bundle, snapshot = bundle_or_exit(paths, settings_path)
     invocation = read_invocation(snapshot, asked)
     try:
         explanation = explain(bundle, invocation)

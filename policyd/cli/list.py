@@ -13,6 +13,7 @@ from policyd import wire
 from policyd.cli.exits import Exit
 from policyd.cli.policies import format_option, paths_argument, snapshot_or_exit
 from policyd.cli.render import DIM, STRONG, Format, examples, say, say_json
+from policyd.cli.settings import settings_option
 from policyd.interceptor import Interceptor
 from policyd.model import Descriptor, Kind
 
@@ -30,6 +31,7 @@ _LONGEST_NAME = 36
     ),
 )
 @paths_argument
+@settings_option
 @format_option(Format.TEXT, Format.JSON)
 @click.option(
     "--dialect",
@@ -38,7 +40,9 @@ _LONGEST_NAME = 36
     show_default=True,
     help="The shape of the JSON, as for `policyd serve`.",
 )
-def command(paths: Sequence[Path], format: Format, dialect: str) -> Exit:
+def command(
+    paths: Sequence[Path], settings_path: Path | None, format: Format, dialect: str
+) -> Exit:
     """List the interceptors that the policies at or below each PATH compile to.
 
     Validators stand in the order of their files, and mutators in the same order; when they
@@ -46,7 +50,7 @@ def command(paths: Sequence[Path], format: Format, dialect: str) -> Exit:
     server answers to `interceptors/list`, without the two catch-up interceptors that a running
     server adds in the universal dialect.
     """
-    snapshot = snapshot_or_exit(paths)
+    snapshot = snapshot_or_exit(paths, settings_path)
     if format is Format.JSON:
         spoken = wire.Dialect(dialect)
         listed = [wire.descriptor_to_json(each, spoken) for each in snapshot.descriptors]

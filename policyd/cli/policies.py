@@ -16,6 +16,7 @@ from policyd.cli.exits import Exit
 from policyd.cli.render import Format, say_diagnostics
 from policyd.compiler import Compilation, compile_bundle
 from policyd.diagnostics import Diagnostic, Level
+from policyd.settings import SettingsWatch
 from policyd.snapshot import Snapshot
 from policyd.source import Bundle, DirectorySource
 from policyd.testing import CaseFile, find_case_files, load_cases
@@ -54,6 +55,11 @@ paths_argument = click.argument(
 )
 """The files and directories that hold the policies."""
 
+optional_paths_argument = click.argument(
+    "paths", nargs=-1, metavar="[PATH...]", type=click.Path(exists=True, path_type=Path)
+)
+"""The same, for who may have been told elsewhere."""
+
 allow_empty_option = click.option(
     "--allow-empty", is_flag=True, help="Accept paths that hold no policy at all."
 )
@@ -72,24 +78,27 @@ def format_option(*formats: Format) -> Callable[[_Command], _Command]:
 
 
 def compile_paths(
-    paths: Sequence[Path], *, allow_empty: bool = False
+    paths: Sequence[Path], settings: Path | None = None, *, allow_empty: bool = False
 ) -> tuple[Bundle, Compilation]:
-    """The policy files at or below *paths*, and what they compile to."""
-    bundle = DirectorySource(paths).read()
+    """The policy files at or below *paths*, and what they compile to.
+
+    *settings* is the file that overrides some of them.
+    """
+    bundle = DirectorySource(paths, settings=settings, digest=SettingsWatch().digest).read()
     return bundle, compile_bundle(bundle, allow_empty=allow_empty)
 
 
-def snapshot_or_exit(paths: Sequence[Path]) -> Snapshot:
-    """What the policies at or below *paths* compile to.
+def snapshot_or_exit(paths: Sequence[Path], settings: Path | None = None) -> Snapshot:
+    """What the policies at or below *paths* compile to, overridden by the file *settings*.
 
     Where they do not, their diagnostics go to stderr and the command ends.
     """
-    return bundle_or_exit(paths)[1]
+    return bundle_or_exit(paths, settings)[1]
 
 
-def bundle_or_exit(paths: Sequence[Path]) -> tuple[Bundle, Snapshot]:
+def bundle_or_exit(paths: Sequence[Path], settings: Path | None = None) -> tuple[Bundle, Snapshot]:
     """The policy files at or below *paths*, and what they compile to; or as `snapshot_or_exit`."""
-    bundle, compilation = compile_paths(paths)
+    bundle, compilation = compile_paths(paths, settings)
     if compilation.snapshot is None:
         say_diagnostics(compilation.diagnostics, bundle.texts(), err=True)
         raise click.exceptions.Exit(Exit.BROKEN_POLICIES)

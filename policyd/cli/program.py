@@ -19,7 +19,18 @@ from policyd.cli.exits import Exit
 from policyd.cli.render import examples
 from policyd.diagnostics import did_you_mean
 
-COMMANDS = ("check", "test", "list", "eval", "explain", "serve", "init", "schema")
+COMMANDS = (
+    "check",
+    "test",
+    "list",
+    "eval",
+    "explain",
+    "serve",
+    "init",
+    "schema",
+    "detectors",
+    "detect",
+)
 """The commands, as the help lists them; each is `command` in the module of the same name."""
 
 

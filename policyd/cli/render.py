@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from policyd.diagnostics import Diagnostic, Level, render
+from policyd.diagnostics import Diagnostic, Level, diagnostic_to_json, render
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -68,22 +68,6 @@ def say_diagnostics(
             say(annotation(diagnostic), err=err)
         else:
             _say_diagnostic(diagnostic, texts.get(diagnostic.span.file), err=err)
-
-
-def diagnostic_to_json(diagnostic: Diagnostic) -> dict[str, Any]:
-    """A diagnostic as a JSON object; `help` is absent where there is none."""
-    span = diagnostic.span
-    value = {
-        "level": diagnostic.level.value,
-        "code": diagnostic.code,
-        "file": span.file,
-        "line": span.line,
-        "column": span.column,
-        "endLine": span.end_line,
-        "endColumn": span.end_column,
-        "text": diagnostic.text,
-    }
-    return value if diagnostic.help is None else {**value, "help": diagnostic.help}
 
 
 def annotation(diagnostic: Diagnostic) -> str:

@@ -22,7 +22,7 @@ MAX_PAGES = 1000
 @click.group(
     "schema",
     invoke_without_command=True,
-    short_help="Print the schema of policy or case files; import those of tools.",
+    short_help="Print the schema of the files that people write; import those of tools.",
     epilog=examples(
         "policyd schema > policy.v1.schema.json",
         "policyd schema case > case.v1.schema.json",
@@ -30,7 +30,7 @@ MAX_PAGES = 1000
 )
 @click.pass_context
 def command(context: click.Context) -> Exit:
-    """Print the JSON Schema of policy files (the default) or of case files.
+    """Print the JSON Schema of policy files (the default), case files or settings files.
 
     An editor with a YAML language server completes and checks a file whose first line is
     `# yaml-language-server: $schema=FILE`, FILE being what this command printed.
@@ -53,6 +53,12 @@ def policy() -> Exit:
 def case() -> Exit:
     """Print the JSON Schema of case files."""
     return _show("case")
+
+
+@command.command("settings", short_help="Print the JSON Schema of settings files.")
+def settings() -> Exit:
+    """Print the JSON Schema of settings files, such as `policyd.yaml`."""
+    return _show("settings")
 
 
 @command.command(

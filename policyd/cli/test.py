@@ -17,14 +17,13 @@ from policyd.cli.render import (
     GOOD,
     Format,
     counted,
-    diagnostic_to_json,
     examples,
     say,
     say_diagnostics,
     say_json,
     workflow_command,
 )
-from policyd.diagnostics import Diagnostic, Level
+from policyd.diagnostics import Diagnostic, Level, diagnostic_to_json
 from policyd.testing import CaseResult, Coverage, cover, find_case_files, run_case_file
 
 _NO_CASES = """\

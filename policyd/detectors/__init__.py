@@ -10,39 +10,43 @@ around it, invisible characters within it and look-alike digits are not undone h
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from types import MappingProxyType
 
+from policyd.detectors.catalog import Catalog
+from policyd.detectors.contact import CONTACT
 from policyd.detectors.credentials import CREDENTIALS
 from policyd.detectors.detector import Detector, Evidence
+from policyd.detectors.invisible import INVISIBLE
+from policyd.detectors.national import NATIONAL
+from policyd.detectors.network import NETWORK
 from policyd.detectors.personal import PERSONAL
+from policyd.detectors.places import PLACES
 from policyd.detectors.scanner import Match, Scanner
+from policyd.detectors.tokens import TOKENS
 from policyd.detectors.vendors import VENDORS
 
-__all__ = ["DETECTORS", "GROUPS", "Detector", "Evidence", "Match", "Scanner", "resolve", "scanner"]
+__all__ = [
+    "BUILT_IN",
+    "DETECTORS",
+    "GROUPS",
+    "Catalog",
+    "Detector",
+    "Evidence",
+    "Match",
+    "Scanner",
+    "resolve",
+    "scanner",
+]
 
-DETECTORS: Mapping[str, Detector] = MappingProxyType(
-    {detector.name: detector for detector in (*CREDENTIALS, *VENDORS, *PERSONAL)}
+BUILT_IN = Catalog(
+    (*CREDENTIALS, *VENDORS, *TOKENS, *PLACES, *PERSONAL, *NATIONAL, *CONTACT, *NETWORK, *INVISIBLE)
 )
-"""Every detector by its name."""
+"""Every detector that comes with policyd."""
 
+DETECTORS: Mapping[str, Detector] = BUILT_IN.detectors
+"""Every built-in detector by its name."""
 
-def _group(name: str) -> tuple[str, ...]:
-    return tuple(detector.name for detector in DETECTORS.values() if name in detector.groups)
-
-
-GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "secrets": _group("secrets"),
-        "credentials": _group("secrets"),
-        "secrets.generic": _group("secrets.generic"),
-        "pii": _group("pii"),
-        "pii.us": _group("pii.us"),
-        "pii.eu": _group("pii.eu"),
-        "all": tuple(DETECTORS),
-    }
-)
-"""The names of the detectors of each group.
+GROUPS: Mapping[str, tuple[str, ...]] = BUILT_IN.groups
+"""The names of the built-in detectors of each group.
 
 `credentials` is another word for `secrets`.  `secrets.generic` is not part of `secrets`,
 because what it finds is often no secret; `all` holds it.
@@ -50,29 +54,10 @@ because what it finds is often no secret; `all` holds it.
 
 
 def resolve(names: Iterable[str]) -> tuple[Detector, ...]:
-    """The detectors that *names* (of detectors and groups) stand for, each once.
-
-    Their order is that of `DETECTORS`, whatever the order of the names.  Raises KeyError with
-    the first name that is neither.
-    """
-    wanted: set[str] = set()
-    for name in names:
-        if name in GROUPS:
-            wanted.update(GROUPS[name])
-        elif name in DETECTORS:
-            wanted.add(name)
-        else:
-            raise KeyError(name)
-    return tuple(detector for detector in DETECTORS.values() if detector.name in wanted)
+    """The built-in detectors that *names* stand for, as `Catalog.resolve`."""
+    return BUILT_IN.resolve(names)
 
 
 def scanner(names: Iterable[str]) -> Scanner:
-    """The scanner of the detectors that *names* stand for; one and the same for the same set.
-
-    A scanner is never changed, and making one costs more than most policies.  Raises KeyError
-    as `resolve` does.
-    """
-    return _scanner(resolve(names))
-
-
-_scanner = cache(Scanner)
+    """The scanner of built-in detectors that *names* stand for, as `Catalog.scanner`."""
+    return BUILT_IN.scanner(names)

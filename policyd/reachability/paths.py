@@ -51,6 +51,13 @@ _OF_RULES: Final[Mapping[str, tuple[str, _Use]]] = {
 }
 
 
+_PLACES: Final[Mapping[str, _Use]] = {
+    "in": _Use("so nothing is looked for there", wild=True),
+    "except": _Use("so it exempts nothing", wild=True),
+}
+"""The members of a search that hold pointers, a list each; of `except` some are conditions."""
+
+
 def check_paths(policy: Policy, report: Report) -> None:
     """Report the paths of *policy* that lead nowhere in all payloads that it is for."""
     for rule in policy.rules:
@@ -62,6 +69,14 @@ def check_paths(policy: Policy, report: Report) -> None:
             node = rule.node.get(word)
             if node is not None:
                 _check(node, use, policy, report)
+            _check_places(rule.node, policy, report)
+
+
+def _check_places(node: Node, policy: Policy, report: Report) -> None:
+    for word, use in _PLACES.items():
+        for entry in node.get(word) or ():
+            if isinstance(entry.value, str):
+                _check(entry, use, policy, report)
 
 
 def _check_operation(node: Node, policy: Policy, report: Report) -> bool:

@@ -5,7 +5,7 @@ Knows the order in which redactions come together, and the report of what was ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -233,15 +233,13 @@ def find_places(
     document: Any,
     redactions: Sequence[ScopedRedaction],
     budget: Budget,
-    prefix: Iterable[str | int] = (),
 ) -> Iterator[tuple[str, int]]:
     """Pointers to what *redactions* find in texts and numbers, and how often each time.
 
-    Each starts with *prefix*.  What is found in a key is told as the object that it belongs to,
+    What is found in a key is told as the object that it belongs to,
     so a pointer may come twice.  Raises EvaluationError when the budget is used up.
     """
-    start = tuple(prefix)
     shown: dict[str, str] = {}
     for place, is_key, _, rewritten in _Run(document, redactions, budget).hits():
         own = place[:-1] if is_key else place
-        yield safe_pointer((*start, *own), shown), sum(rewritten.counts.values())
+        yield safe_pointer(own, shown), sum(rewritten.counts.values())

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from policyd.detectors import GROUPS
+
 _COVER: Final = "*"
 _LAST: Final = 4
 
@@ -37,6 +39,10 @@ def _address(found: str) -> str:
     return _covered(found, range(1 if local > 1 else 0, local))
 
 
+def _none(found: str) -> str:
+    return _COVER * len(found)
+
+
 def _account(found: str) -> str:
     """The country and the last four characters."""
     places = [at for at, char in enumerate(found) if char.isalnum() or char == _COVER]
@@ -54,4 +60,5 @@ _OF: Final[Mapping[str, Callable[[str], str]]] = {
     "email": _address,
     "payment-card": _separated,
     "iban": _account,
+    **dict.fromkeys(GROUPS["invisible"], _none),
 }

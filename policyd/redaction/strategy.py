@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from policyd.detectors import DETECTORS
+from policyd.detectors import DETECTORS, GROUPS
 from policyd.detectors.detector import compiled
 from policyd.pattern import Pattern
 from policyd.pointer import REMOVE
@@ -73,8 +73,13 @@ class Mask:
             raise ValueError(flaw)
 
     def of(self, found: str, detector: str | None = None) -> str:
-        """The replacement for a stretch of text: as long as that."""
+        """The replacement for a stretch of text: as long as that.
+
+        Of what nobody sees nothing stays, and neither of what is made of separators alone.
+        """
         places = [at for at, char in enumerate(found) if not self.separators or self._counts(char)]
+        if not places or detector in GROUPS["invisible"]:
+            return self.char * len(found)
         most = len(places) // 2
         last = min(self.keep, most)
         first = min(self.keep_first, most - last)
@@ -88,7 +93,7 @@ class Mask:
 
     def made(self, text: str) -> bool:
         """True when *text* is already a replacement of this strategy."""
-        return self.of(text) == text
+        return not text or (self.char in text and self.of(text) == text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,40 +252,52 @@ Strategy = (
 _PLACEHOLDER = Literal("[{detector}]")
 _HASHED = compiled("(?:hmac-)?sha256:[0-9a-f]{64}")
 _TOKEN = compiled(r"\[[A-Za-z0-9._-]+:[0-9a-f]+\]")
-_NAMES = "|".join(name.replace(".", r"\.") for name in ("redacted", *DETECTORS))
-_MADE = compiled(rf"(?:hmac-)?sha256:[0-9a-f]{{64}}|\[(?:{_NAMES}):[0-9a-f]{{{TOKEN_DIGITS}}}\]")
+NAMES: Final = tuple(DETECTORS)
+"""The names that a placeholder may hold where a policy set has no detectors of its own."""
 
 
-def placeholders(text: str) -> list[tuple[int, int]]:
-    """Where hashes and tokens stand in *text*, whoever made them: what looks drawn at random."""
-    return _MADE.spans(text) if ":" in text else []
+@lru_cache(maxsize=64)
+def token_shape(names: tuple[str, ...]) -> Pattern:
+    """What finds hashes and tokens, whoever made them: what looks drawn at random.
+
+    names: of the detectors that tokens may be called after.
+    """
+    digits = f"[0-9a-f]{{{TOKEN_DIGITS}}}"
+    return compiled(rf"(?:hmac-)?sha256:[0-9a-f]{{64}}|\[(?:{_any_of(names)}):{digits}\]")
 
 
-def name_shape(replace: Strategy) -> Pattern | None:
+def name_shape(replace: Strategy, names: tuple[str, ...]) -> Pattern | None:
     """What finds placeholders of *replace* with the name of a detector in group 1, if it has any.
 
     Such a name must not be context for what stands beside it: `[us-ssn] 118347935` holds no
     second number of that kind.
     """
     if isinstance(replace, Literal):
-        return _name_shape(replace.text) if "{detector}" in replace.text else None
-    return _TOKEN_NAME if isinstance(replace, (Tokenize, Numbered, Numbers)) else _DEFAULT_NAME
+        return _name_shape(replace.text, names) if "{detector}" in replace.text else None
+    if isinstance(replace, (Tokenize, Numbered, Numbers)):
+        return _numbered_shape(names)
+    return _name_shape(_PLACEHOLDER.text, names)
 
 
 @lru_cache(maxsize=256)
-def _name_shape(literal: str) -> Pattern:
+def _name_shape(literal: str, names: tuple[str, ...]) -> Pattern:
     before, _, after = literal.partition("{detector}")
     around = [_quoted(part) for part in (before, after.replace("{detector}", ""))]
-    return compiled(f"{around[0]}({_NAMES}){around[1]}")
+    return compiled(f"{around[0]}({_any_of(names)}){around[1]}")
+
+
+@lru_cache(maxsize=64)
+def _numbered_shape(names: tuple[str, ...]) -> Pattern:
+    return compiled(rf"\[({_any_of(names)}):[0-9a-f]+\]")
+
+
+def _any_of(names: tuple[str, ...]) -> str:
+    return "|".join(_quoted(name) for name in ("redacted", *names))
 
 
 def _quoted(text: str) -> str:
     """*text* as an RE2 pattern for itself."""
     return r"\Q" + text.replace(r"\E", r"\E\\E\Q") + r"\E"
-
-
-_TOKEN_NAME = compiled(rf"\[({_NAMES}):[0-9a-f]+\]")
-_DEFAULT_NAME = compiled(rf"\[({_NAMES})\]")
 
 
 def _bytes(text: str) -> bytes:

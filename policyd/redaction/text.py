@@ -23,8 +23,8 @@ from policyd.redaction.strategy import (
     Value,
     empty_like,
     name_shape,
-    placeholders,
     redact_value,
+    token_shape,
 )
 
 CHARS_PER_STEP: Final = 64
@@ -98,8 +98,9 @@ class Rewriter:
         self, redactions: Sequence[TextRedaction], names: KeyNames, budget: Budget
     ) -> None:
         self._redactions = redactions
-        shapes = [name_shape(redaction.replace) for redaction in redactions]
+        shapes = [name_shape(each.replace, each.names) for each in redactions]
         self._shapes = {shape for shape in shapes if shape is not None}
+        self._tokens = {token_shape(each.names) for each in redactions}
         self._names = names
         self._budget = budget
 
@@ -165,7 +166,7 @@ class Rewriter:
                     found.append(Stretch(start, end, rank, detector, text[start:end]))
         if not found:
             return found
-        made = placeholders(text)
+        made = [place for shape in self._tokens for place in shape.iter_spans(text)]
         return [stretch for stretch in found if not self._is_placeholder(stretch, made)]
 
     def _unnamed(self, text: str) -> str:
@@ -178,6 +179,8 @@ class Rewriter:
     def _is_placeholder(self, stretch: Stretch, made: Sequence[tuple[int, int]]) -> bool:
         """True for what lies within a hash or token, or is what one of the strategies made."""
         if any(start <= stretch.start and stretch.end <= end for start, end in made):
+            return True
+        if any(shape.fullmatch(stretch.secret) for shape in self._shapes):
             return True
         return any(redaction.replace.made(stretch.secret) for redaction in self._redactions)
 

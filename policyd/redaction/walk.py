@@ -14,7 +14,8 @@ from typing import Any, Final
 from policyd.detectors.detector import compiled
 from policyd.expression import Budget
 from policyd.pointer import Link, Place, place_of
-from policyd.redaction.finding import TextRedaction
+from policyd.redaction.finding import Finder, TextRedaction
+from policyd.redaction.strategy import name_shape
 from policyd.redaction.text import CHARS_PER_STEP, decoded_texts, is_encoded, with_key
 
 Unit = tuple[Link | None, str | int | None, Any]
@@ -44,15 +45,42 @@ def is_clean(document: Any, redactions: Sequence[TextRedaction], budget: Budget)
     """
     if not all(redaction.keys for redaction in redactions):
         return False
-    keyed = _keyed_texts(document, budget)
+    keyed, keys = _keyed_texts(document, budget)
     if is_encoded("\0".join(keyed)):
         return False
-    return not any(redaction.finder.suspects(keyed, budget) for redaction in redactions)
+    return not any(
+        _is_suspicious(keyed, keys, redaction.finder, redactions, budget)
+        for redaction in redactions
+    )
 
 
-def _keyed_texts(document: Any, budget: Budget) -> list[str]:
-    """Each text and number of *document* behind its key, in no order."""
+def _is_suspicious(
+    keyed: Sequence[str],
+    keys: Sequence[str],
+    finder: Finder,
+    redactions: Sequence[TextRedaction],
+    budget: Budget,
+) -> bool:
+    """True when *finder* may find something in texts behind their keys, or in the keys."""
+    suspicious = finder.suspects(keyed, budget)
+    if not suspicious:
+        return False
+    texts = [keyed[at] for at in suspicious]
+    if any(finder.found(text, budget) for text in texts):
+        return True
+    # beside a placeholder of any of them more may be found
+    for redaction in redactions:
+        shape = name_shape(redaction.replace, redaction.names)
+        if shape is not None and any(shape.search(text) for text in texts):
+            return True
+    # a key is also searched without its value
+    return bool(finder.suspects([keys[at] for at in suspicious], budget))
+
+
+def _keyed_texts(document: Any, budget: Budget) -> tuple[list[str], list[str]]:
+    """Each text and number of *document* behind its key, in no order; and each key."""
     keyed: list[str] = []
+    keys: list[str] = []
     stack = [document]
     steps = 0
     while stack:
@@ -60,21 +88,25 @@ def _keyed_texts(document: Any, budget: Budget) -> list[str]:
         if isinstance(holder, dict):
             steps += len(holder)
             _add_members(holder, keyed, stack)
+            keys += holder
         elif isinstance(holder, list):
             steps += len(holder)
-            keyed += [value for value in holder if type(value) is str]
+            texts = [value for value in holder if type(value) is str]
+            keyed += texts
+            keys += [""] * len(texts)
             stack += [value for value in holder if type(value) not in _PLAIN]
         else:
             keyed.append(str(holder))
+            keys.append("")
         if steps > _UNPAID:
             budget.spend(steps)
             steps = 0
     budget.spend(steps + sum(map(len, keyed)) // CHARS_PER_STEP)
-    return keyed
+    return keyed, keys
 
 
 def _add_members(holder: dict[str, Any], keyed: list[str], stack: list[Any]) -> None:
-    """Add what an object holds: texts to *keyed*, all that holds more to *stack*."""
+    """Add what an object holds: a text for each member to *keyed*, what holds more to *stack*."""
     for key, value in holder.items():
         kind = type(value)
         if kind is str:

@@ -15,17 +15,16 @@ One finding for each place.  Neither the message nor the path ever holds what wa
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 from policyd.activation import Activation
-from policyd.detectors import scanner
 from policyd.expression import Budget
 from policyd.model import Finding
-from policyd.pointer import Pointer, PointerError, get
+from policyd.pointer import PointerPattern, parse_pattern
 from policyd.policy import Node, Rule
-from policyd.redaction import Literal, ScopedRedaction, TextRedaction, find_places
+from policyd.redaction import Literal, Scope, ScopedRedaction, TextRedaction, find_places
 from policyd.rules.kinds import Check, finding_maker
-from policyd.rules.reach import build_reach
+from policyd.rules.reach import Reach, build_reach
 from policyd.site import Site
 
 MAX_PLACES = 20
@@ -39,19 +38,17 @@ def build(rule: Rule, site: Site) -> Check | None:
     reach = build_reach(rule.node, site)
     if not _fits(rule.node, site) or names is None or maker is None or reach is None:
         return None
-    pointer = site.pointer(rule.node.get("path")) or ()
+    finder = site.policy.detectors.scanner(names)
+    scope = _scope(rule.node.get("path"), reach)
+    search = (ScopedRedaction(TextRedaction(rule.id, finder, Literal("")), scope),)
     least: int = rule.node.value.get("min", 1)
-    search = (ScopedRedaction(TextRedaction(rule.id, scanner(names), Literal("")), reach.scope),)
 
     def check(activation: Activation, budget: Budget) -> tuple[Finding, ...]:
         if not reach.covers(activation, budget):
             return ()
-        value, there = _at(activation["payload"], pointer)
-        if not there:
-            return ()
         places: dict[str, None] = {}
         count = 0
-        for place, times in find_places(value, search, budget, pointer):
+        for place, times in find_places(activation["payload"], search, budget):
             places[place] = None
             count += times
             if count >= least and len(places) >= MAX_PLACES:
@@ -63,11 +60,12 @@ def build(rule: Rule, site: Site) -> Check | None:
     return check
 
 
-def _at(payload: Any, pointer: Pointer) -> tuple[Any, bool]:
-    try:
-        return get(payload, pointer), True
-    except PointerError:
-        return None, False
+def _scope(path: Node | None, reach: Reach) -> Scope:
+    """Where to look: at `path` and below, where there is one."""
+    pattern = None if path is None else parse_pattern(path.text)
+    if not isinstance(pattern, PointerPattern):
+        return reach.scope  # what is wrong with the path has been told
+    return replace(reach.scope, within=(pattern,))
 
 
 def _fits(node: Node, site: Site) -> bool:

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from policyd.activation import Activation
-from policyd.detectors import scanner
 from policyd.expression import Budget, Flaw
 from policyd.model import Change
 from policyd.pattern import compile_pattern
@@ -77,7 +76,13 @@ def _entry(rule: Rule, site: Site) -> tuple[ScopedRedaction, Reach] | None:
     _check_type(node, kind, replace, site)
     redaction: TextRedaction | PathRedaction | None
     if kind == "detect":
-        redaction = TextRedaction(rule.id, scanner(names), replace, True, _retypes(node))
+        redaction = TextRedaction(
+            rule.id,
+            site.policy.detectors.scanner(names),
+            replace,
+            retype=_retypes(node),
+            names=tuple(site.policy.detectors.detectors),
+        )
     elif kind == "pattern":
         redaction = _by_pattern(rule, replace, site)
     else:
@@ -125,7 +130,14 @@ def _by_pattern(rule: Rule, replace: Strategy, site: Site) -> TextRedaction | No
         return None
     # a pattern of ordinary words must not rename the members that a protocol is made of
     finder = PatternFinder(pattern, group)
-    return TextRedaction(rule.id, finder, replace, keys=False, retype=_retypes(rule.node))
+    return TextRedaction(
+        rule.id,
+        finder,
+        replace,
+        keys=False,
+        retype=_retypes(rule.node),
+        names=tuple(site.policy.detectors.detectors),
+    )
 
 
 def _by_path(rule: Rule, replace: Strategy, site: Site) -> PathRedaction | None:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from policyd.detectors import resolve
 from policyd.policy import Node
 from policyd.redaction import (
     Default,
@@ -106,7 +105,7 @@ def _hash(replace: Node, names: tuple[str, ...], site: Site) -> Hash | None:
     if node is not None:
         key = _key(node, site)
         return None if key is None else Hash(key)
-    guessable = [d.name for d in resolve(names) if "secrets" not in d.groups]
+    guessable = [d.name for d in site.policy.detectors.resolve(names) if "secrets" not in d.groups]
     help = "add `key: {file: ...}` or `key: {env: ...}`, or use a mask"
     if guessable:
         text = f"a hash of `{guessable[0]}` without a key can be guessed by trying all values"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -20,8 +20,10 @@ from mcp.server.mcpserver import MCPServer
 
 from policyd.engine import Engine
 from policyd.functions import Interceptors
+from policyd.logs import set_up_logging
 from policyd.reload import Reloader
-from policyd.server.bundle import Exposure
+from policyd.server.access import AccessError, make_access, make_tls
+from policyd.server.door import Door, RequestLimits
 from policyd.server.functions import FunctionMethods
 from policyd.server.http import BindError, bind, http_app, own_names, serve_http, url
 from policyd.server.lane import Lane
@@ -29,51 +31,47 @@ from policyd.server.methods import Methods
 from policyd.server.protocol import VERSION, attach, build_server
 from policyd.server.readiness import ready_state
 from policyd.server.stdio import serve_stdio
+from policyd.settings import LogFormat, Settings
 from policyd.wire import Dialect
 
-__all__ = ["BindError", "Exposure", "add_interceptors", "serve"]
+__all__ = ["AccessError", "BindError", "add_interceptors", "serve"]
 
 logger = logging.getLogger(__name__)
 
 Transport = Callable[[], Coroutine[Any, Any, None]]
 
 
-def serve(
-    engine: Engine,
-    reloader: Reloader | None,
-    *,
-    http: tuple[str, int] | None = None,
-    stdio: bool = False,
-    dialect: Dialect = Dialect.UNIVERSAL,
-    exposure: Exposure = Exposure.POLICIES,
-    names: Sequence[str] = (),
-) -> None:
+def serve(engine: Engine, reloader: Reloader | None, settings: Settings) -> None:
     """Serve *engine* until SIGTERM, SIGINT or, over stdio, the end of the input.
 
-    Serves over standard input and output when *stdio* is true, else over HTTP on *http*, a
-    host and a port (0 for any).  *names* are further host names that HTTP requests may name.
-    *reloader* runs beside the transport.  Returns when all is answered; raises BindError.
+    *settings* say where and how; *reloader* runs beside the transport.  Returns when all is
+    answered; raises BindError, and AccessError when it cannot be told who may call.
 
     Logs go to standard error, unless logging is set up already.
     """
     if not logging.getLogger().handlers:
-        logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s")
-    methods = Methods(engine, dialect, exposure)
+        set_up_logging(settings.log_level, as_json=settings.log_format is LogFormat.JSON)
+    methods = Methods(engine, settings.dialect, settings.expose)
     server = build_server(methods)
     lane = Lane(methods.table(), server.server_info_stamp)
     stop = Event()
-    if stdio:
+    if settings.stdio:
         transport: Transport = partial(
             serve_stdio, server, lane, stop, on_ready=partial(_announce, engine, "stdio")
         )
     else:
-        host, port = http or ("127.0.0.1", 8765)
+        host, port = settings.http
+        access, tls = make_access(settings), make_tls(settings)
         listener = bind(host, port)
         state = partial(ready_state, engine, reloader)
-        names = (*own_names(host), *names)
-        app = http_app(server, lane, lambda: state(stopping=stop.is_set()), names)
-        on_ready = partial(_announce, engine, url(listener))
-        transport = partial(serve_http, app, listener, stop, on_ready, app.at_once)
+        names = (*own_names(host), *settings.host_names)
+        gate = http_app(
+            server, lane, lambda: state(stopping=stop.is_set()), names, private=access is not None
+        )
+        limits = RequestLimits(settings.max_concurrency, settings.max_rate or None)
+        door = Door(gate, access, limits)
+        on_ready = partial(_announce, engine, url(listener, secure=tls is not None))
+        transport = partial(serve_http, door, listener, stop, on_ready, door.at_once, tls)
     options = {"use_uvloop": find_spec("uvloop") is not None}
     anyio.run(_run, transport, reloader, stop, backend_options=options)
 

@@ -6,22 +6,13 @@ Knows what the two are called and what they say in a list.  Knows no transport.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 from typing import Any, Final
 
 from policyd.events import ANY_EVENT
 from policyd.model import Descriptor, Kind, Phase
+from policyd.settings import Exposure
 
-
-class Exposure(StrEnum):
-    """As what policies are listed.
-
-    policies: one interceptor for each.
-    bundle: one validator and one mutator, each of which runs all policies of its kind.
-    """
-
-    POLICIES = "policies"
-    BUNDLE = "bundle"
+__all__ = ["NAMES", "Exposure", "bundle_descriptors"]
 
 
 NAMES: Final[Mapping[str, Kind]] = {

@@ -20,6 +20,9 @@ from policyd.server.lane import Answer
 DIRECT_BYTES: Final = 64 << 10
 """A larger body is not waited for here: how uvicorn slows its sender down needs a task."""
 
+CERTIFICATE: Final = "policyd.certificate"
+"""The key of a scope under which the certificate of the peer stands, where it has one."""
+
 Direct = Callable[[Any, bytes], Answer | None]
 """The answer to a request with this ASGI scope and body; None where a task has to give it."""
 
@@ -60,9 +63,11 @@ class _Connection(HttpToolsProtocol):
         self._held: tuple[RequestResponseCycle, Any] | None = None
         self._whole = False
         self._timer: asyncio.TimerHandle | None = None
+        self._certificate: dict[str, Any] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._certificate = transport.get_extra_info("peercert") or None
         if len(self.connections) > self.limits.connections:
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE)
         else:
@@ -83,6 +88,8 @@ class _Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._whole = False
         super().on_message_begin()
+        if self._certificate is not None:
+            self.scope[CERTIFICATE] = self._certificate  # type: ignore[typeddict-unknown-key]
 
     def on_body(self, body: bytes) -> None:
         super().on_body(body)

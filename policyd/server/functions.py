@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from policyd.functions import Interceptors
-from policyd.server.method import Method, Params, Result, log_failure, method_table
+from policyd.server.method import Invoker, Method, Params, Result, log_failure, method_table
 from policyd.server.methods import listed
 from policyd.wire import (
     Dialect,
@@ -30,7 +30,7 @@ class FunctionMethods:
 
     def table(self) -> dict[str, Method]:
         """The methods by name."""
-        return method_table(self._list, Method(lambda params: None, self._invoke))
+        return method_table(self._list, Method(lambda params, invoker: None, self._invoke))
 
     def capability(self) -> dict[str, Any]:
         """The settings of the interceptor capability, as of now."""
@@ -40,8 +40,8 @@ class FunctionMethods:
         event = list_params_from_json(params)
         return listed(self._interceptors.descriptors, event, self._dialect)
 
-    async def _invoke(self, params: Params) -> Result:
-        call = invocation_from_json(params, datetime.now(UTC))
+    async def _invoke(self, params: Params, invoker: Invoker) -> Result:
+        call = invocation_from_json(params, datetime.now(UTC), invoker=invoker)
         function = self._interceptors.get(call.name)
         invocation = call.invocation
         if function is not None:

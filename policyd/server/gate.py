@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from policyd.engine import INLINE_SIZE
 from policyd.server.headers import Era, Headers
 from policyd.server.lane import Answer, Lane, Message, protocol_version
+from policyd.server.method import INVOKER
 from policyd.wire import MAX_MESSAGE_BYTES, Rejection, read_message, too_large
 
 DRAINED_BYTES = 4 * MAX_MESSAGE_BYTES
@@ -58,9 +59,11 @@ class MessageGate:
             scope = {**scope, "headers": _stripped(scope["headers"])}
             await self._app(scope, _replay(body, receive), send)
             return
-        answer = self._lane.at_once(message, era.modern) if small else None
+        invoker = scope.get(INVOKER)
+        answer = self._lane.at_once(message, era.modern, invoker) if small else None
         if answer is None:
-            answer = await _while_connected(self._lane.thorough(message, era.modern), receive)
+            work = self._lane.thorough(message, era.modern, invoker)
+            answer = await _while_connected(work, receive)
         if answer is not None:
             await _send(answer, send)
 
@@ -72,7 +75,9 @@ class MessageGate:
         message = None if era is None else read_message(body)
         if era is None or message is None or isinstance(message, Rejection):
             return None
-        return self._lane.at_once(message, era.modern) if self._takes(message, era) else None
+        if not self._takes(message, era):
+            return None
+        return self._lane.at_once(message, era.modern, scope.get(INVOKER))
 
     def _takes(self, message: Message, era: Era) -> bool:
         """True when the lane takes the message, and headers and message say the same."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,6 +27,7 @@ from policyd.server.connection import ConnectionLimits, Direct, connection_class
 from policyd.server.gate import MessageGate
 from policyd.server.headers import Headers
 from policyd.server.lane import Lane
+from policyd.server.method import INVOKER
 from policyd.wire import MAX_MESSAGE_BYTES, dump_json
 
 PATH = "/mcp"
@@ -73,10 +75,10 @@ def own_names(host: str) -> tuple[str, ...]:
     return (name, *sorted({str(address[0]) for *_, address in found}))
 
 
-def url(listener: socket.socket) -> str:
+def url(listener: socket.socket, *, secure: bool = False) -> str:
     """Where clients find the server that listens on *listener*."""
     host, port = listener.getsockname()[:2]
-    return f"http://{_authority(host, port)}{PATH}"
+    return f"{'https' if secure else 'http'}://{_authority(host, port)}{PATH}"
 
 
 def http_app(
@@ -84,10 +86,13 @@ def http_app(
     lane: Lane,
     readiness: Callable[[], dict[str, Any]],
     names: Sequence[str] = (),
+    *,
+    private: bool = False,
 ) -> MessageGate:
     """The ASGI application: `/mcp`, `/healthz` and `/readyz`.
 
-    *lane* answers what it takes, *server* the rest.
+    *lane* answers what it takes, *server* the rest.  Where it is *private*, `/readyz` shows
+    what is in policy files only to who has access.
 
     Requests must name a loopback host or one of *names*, so that no web page can reach the
     server through a name of its own (DNS rebinding).
@@ -100,7 +105,8 @@ def http_app(
 
     async def readyz(request: Request) -> Response:
         state = readiness()
-        if await guard.validate_request(request) is not None:
+        stranger = private and INVOKER not in request.scope
+        if stranger or await guard.validate_request(request) is not None:
             # a probe by address may know that it is ready, and not what is in policy files
             state = {key: value for key, value in state.items() if key not in _DETAILS}
         status = 200 if state["ready"] else 503
@@ -123,6 +129,7 @@ async def serve_http(
     stop: Event,
     on_ready: Callable[[], None],
     direct: Direct | None = None,
+    tls: ssl.SSLContext | None = None,
     limits: ConnectionLimits | None = None,
 ) -> None:
     """Serve *app* on *listener* until *stop* is set; *on_ready* is called once it answers.
@@ -141,6 +148,8 @@ async def serve_http(
         lifespan="on",
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
+    config.load()
+    config.ssl = tls
     server = _Uvicorn(config, on_ready)
 
     async def watch() -> None:

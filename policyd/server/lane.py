@@ -19,7 +19,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from policyd.errors import InvocationError
-from policyd.server.method import Method, Result, Standing
+from policyd.server.method import Invoker, Method, Result, Standing
 from policyd.wire import dump_json
 
 Message = Mapping[str, Any]
@@ -66,18 +66,18 @@ class Lane:
             return protocol_version(message) in _MODERN and CLIENT_CAPABILITIES_META_KEY in meta
         return PROTOCOL_VERSION_META_KEY not in meta
 
-    def at_once(self, message: Message, modern: bool) -> Answer | None:
+    def at_once(self, message: Message, modern: bool, invoker: Invoker = None) -> Answer | None:
         """The answer, or None where an event loop may not be held for so long."""
         try:
-            result = self._table[message["method"]].at_once(message.get("params"))
+            result = self._table[message["method"]].at_once(message.get("params"), invoker)
         except InvocationError as error:
             return _refused(message, error, modern)
         return None if result is None else self._answered(message, result, modern)
 
-    async def thorough(self, message: Message, modern: bool) -> Answer:
+    async def thorough(self, message: Message, modern: bool, invoker: Invoker = None) -> Answer:
         """The answer, whatever it takes; may be cancelled."""
         try:
-            result = await self._table[message["method"]].thorough(message.get("params"))
+            result = await self._table[message["method"]].thorough(message.get("params"), invoker)
         except InvocationError as error:
             return _refused(message, error, modern)
         return self._answered(message, result, modern)

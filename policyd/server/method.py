@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from policyd.errors import InvocationError, frames_of
 from policyd.model import Outcome, reason_of
@@ -18,6 +18,12 @@ from policyd.wire import INTERNAL_ERROR
 logger = logging.getLogger(__name__)
 
 Params = Mapping[str, Any] | None
+Invoker = Mapping[str, Any] | None
+"""Who was authenticated: `type`, `id`, `scopes`, `claims`; None for nobody."""
+
+INVOKER: Final = "policyd.invoker"
+"""The key of an ASGI scope under which who calls stands, where that is known."""
+
 Result = dict[str, Any]
 
 
@@ -42,13 +48,13 @@ class Method:
     thorough: the result, whatever it takes; it may be cancelled.
     """
 
-    at_once: Callable[[Params], Result | None]
-    thorough: Callable[[Params], Awaitable[Result]]
+    at_once: Callable[[Params, Invoker], Result | None]
+    thorough: Callable[[Params, Invoker], Awaitable[Result]]
 
-    async def __call__(self, params: Params) -> Result:
+    async def __call__(self, params: Params, invoker: Invoker = None) -> Result:
         """The result."""
-        told = self.at_once(params)
-        return await self.thorough(params) if told is None else told
+        told = self.at_once(params, invoker)
+        return await self.thorough(params, invoker) if told is None else told
 
 
 def method_table(list_: Callable[[Params], Result], invoke: Method) -> dict[str, Method]:
@@ -57,10 +63,13 @@ def method_table(list_: Callable[[Params], Result], invoke: Method) -> dict[str,
     The plural of `interceptor/invoke` is undecided upstream, so it is served as well.
     """
 
-    async def list_thoroughly(params: Params) -> Result:
+    def list_at_once(params: Params, invoker: Invoker) -> Result:
         return list_(params)
 
-    listing = Method(_guarded(list_), _guarded_async(list_thoroughly))
+    async def list_thoroughly(params: Params, invoker: Invoker) -> Result:
+        return list_(params)
+
+    listing = Method(_guarded(list_at_once), _guarded_async(list_thoroughly))
     invoking = Method(_guarded(invoke.at_once), _guarded_async(invoke.thorough))
     return {
         "interceptors/list": listing,
@@ -76,10 +85,10 @@ def log_failure(outcome: Outcome) -> None:
         logger.warning("`%s` could not be evaluated: %s", outcome.interceptor, reason)
 
 
-def _guarded(step: Callable[[Params], Any]) -> Callable[[Params], Any]:
-    def guarded(params: Params) -> Any:
+def _guarded(step: Callable[[Params, Invoker], Any]) -> Callable[[Params, Invoker], Any]:
+    def guarded(params: Params, invoker: Invoker) -> Any:
         try:
-            return step(params)
+            return step(params, invoker)
         except InvocationError:
             raise
         except Exception as error:  # the border to the peer
@@ -90,11 +99,11 @@ def _guarded(step: Callable[[Params], Any]) -> Callable[[Params], Any]:
 
 
 def _guarded_async(
-    step: Callable[[Params], Awaitable[Result]],
-) -> Callable[[Params], Awaitable[Result]]:
-    async def guarded(params: Params) -> Result:
+    step: Callable[[Params, Invoker], Awaitable[Result]],
+) -> Callable[[Params, Invoker], Awaitable[Result]]:
+    async def guarded(params: Params, invoker: Invoker) -> Result:
         try:
-            return await step(params)
+            return await step(params, invoker)
         except InvocationError:
             raise
         except Exception as error:  # the border to the peer

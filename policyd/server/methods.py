@@ -26,7 +26,15 @@ from policyd.server.bundle import NAMES, Exposure, bundle_descriptors
 from policyd.server.judgement import Judgement, Observer, Running
 from policyd.server.listings import Listings, catch_up_descriptors, parse_catch_up
 from policyd.server.merging import merged, retired
-from policyd.server.method import Method, Params, Result, Standing, log_failure, method_table
+from policyd.server.method import (
+    Invoker,
+    Method,
+    Params,
+    Result,
+    Standing,
+    log_failure,
+    method_table,
+)
 from policyd.snapshot import Snapshot
 from policyd.wire import (
     GENERATION,
@@ -112,21 +120,21 @@ class Methods:
             answer["_meta"] = {GENERATION: snapshot.generation}
         return answer
 
-    def _ask(self, params: Params) -> _Asked:
+    def _ask(self, params: Params, invoker: Invoker) -> _Asked:
         """The call; where it is beyond INLINE_SIZE, its payload is not wholly looked at."""
-        call = invocation_from_json(params, datetime.now(UTC), INLINE_SIZE)
+        call = invocation_from_json(params, datetime.now(UTC), INLINE_SIZE, invoker)
         return _Asked(self._engine.current, call, time.monotonic())
 
-    def _invoke_at_once(self, params: Params) -> Result | None:
-        asked = self._ask(params)
+    def _invoke_at_once(self, params: Params, invoker: Invoker) -> Result | None:
+        asked = self._ask(params, invoker)
         if asked.call.size > INLINE_SIZE:
             return None
         judged = self._judged(asked, asked.started + INLINE_TIME)
         return None if any(map(is_late, judged.ran)) else self._told(asked, judged)
 
-    async def _invoke(self, params: Params) -> Result:
+    async def _invoke(self, params: Params, invoker: Invoker) -> Result:
         """The result of a call that is judged in a thread, which ends when nobody waits for it."""
-        asked = self._ask(params)
+        asked = self._ask(params, invoker)
         ends = asked.started + self._limit(asked)
         with move_on_after(ends - time.monotonic()) as waiting:
             await self._threads.acquire()

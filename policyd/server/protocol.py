@@ -17,9 +17,10 @@ from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
 
 from policyd.errors import InvocationError
-from policyd.server.method import Method
+from policyd.server.method import INVOKER, Invoker, Method
 from policyd.wire import EXTENSION
 
 VERSION = version("policyd")
@@ -65,11 +66,17 @@ def _handler(method: Method) -> Any:
     async def handle(context: Context, params: types.RequestParams) -> dict[str, Any]:
         # the params as sent: the model knows `_meta` only, and its errors would quote them
         try:
-            return await method(context.params)
+            return await method(context.params, _invoker(context))
         except InvocationError as error:
             raise MCPError(error.code, error.message, error.data or None) from None
 
     return handle
+
+
+def _invoker(context: Context) -> Invoker:
+    """Who the HTTP transport has authenticated; over stdio nobody."""
+    request = context.request
+    return request.scope.get(INVOKER) if isinstance(request, Request) else None
 
 
 def _discover(server: Server[Any], methods: Served) -> Any:

@@ -10,7 +10,7 @@ import hashlib
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -22,6 +22,7 @@ from policyd.source.survey import (
     Survey,
     is_case_file,
     is_policy_file,
+    is_rule_file,
     read_content,
     shown,
     survey_paths,
@@ -73,25 +74,39 @@ class Bundle:
     revision: a digest of all that, hex; it depends neither on where the files lie nor on
         the order of the paths.
     name: what to call the whole in a message.
+    settings: the file that overrides policies, if there is one; it is none of *files*.
+    rules: rule files beside the policy files, sorted by name; a policy file says which it uses.
     """
 
     files: tuple[SourceFile, ...]
     diagnostics: tuple[Diagnostic, ...]
     revision: str
     name: str
+    settings: SourceFile | None = None
+    rules: tuple[SourceFile, ...] = ()
 
     def texts(self) -> dict[str, str]:
         """The text of each file by name, for excerpts; what is not UTF-8 is replaced."""
-        return {file.name: file.content.decode("utf-8", "replace") for file in self.files}
+        files = self.files if self.settings is None else (*self.files, self.settings)
+        return {file.name: file.content.decode("utf-8", "replace") for file in files}
 
 
 def make_bundle(texts: Mapping[str, str | bytes], name: str = "policies") -> Bundle:
     """A bundle of files that were never on disk, by name."""
-    files = tuple(
+    files = [
         SourceFile(file, text.encode() if isinstance(text, str) else text)
-        for file, text in sorted(texts.items())
-    )
-    return Bundle(files, (), _revision((file.name, file.content) for file in files), name)
+        for file, text in texts.items()
+    ]
+    revision = _revision((file.name, file.content) for file in files)
+    return Bundle(_policies(files), (), revision, name, rules=_rules(files))
+
+
+def _policies(files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
+    return tuple(sorted((f for f in files if not is_rule_file(f.name)), key=lambda f: f.name))
+
+
+def _rules(files: Iterable[SourceFile]) -> tuple[SourceFile, ...]:
+    return tuple(sorted((f for f in files if is_rule_file(f.name)), key=lambda f: f.name))
 
 
 class StopEvent(Protocol):
@@ -118,16 +133,29 @@ class Source(Protocol):
 
 
 class DirectorySource:
-    """Every `*.yaml` and `*.yml` file at or below some paths.
+    """Every `*.yaml`, `*.yml` and `*.toml` file at or below some paths.
 
     Case files (`*_test.yaml`) and names that begin with a dot are left out; a path that is
     given itself may have any name.  Symbolic links are followed, each real file is read once.
     """
 
-    def __init__(self, paths: Sequence[Path | str], *, sweep: float = SWEEP) -> None:
-        """*sweep* is the number of seconds between looks that wait for no event."""
+    def __init__(
+        self,
+        paths: Sequence[Path | str],
+        *,
+        sweep: float = SWEEP,
+        settings: Path | str | None = None,
+        digest: Callable[[SourceFile], bytes] = lambda file: file.content,
+    ) -> None:
+        """*sweep* is the number of seconds between looks that wait for no event.
+
+        *settings* is a file that overrides policies, wherever it lies, and *digest* says what of
+        it the revision depends on.
+        """
         self._roots = tuple(os.fspath(path) for path in paths)
         self._sweep = sweep
+        self._settings = None if settings is None else os.fspath(settings)
+        self._digest = digest
 
     def read(self) -> Bundle:
         """The files as they are together at one moment.
@@ -145,7 +173,13 @@ class DirectorySource:
         return self._bundle(before, contents, "the files change while they are read")
 
     def _look(self) -> Survey:
-        return survey_paths(self._roots, is_policy_file)
+        found = survey_paths(self._roots, is_policy_file)
+        if self._settings is None:
+            return found
+        own = survey_paths([self._settings], lambda _name, given: given)
+        same = {entry.identity[:2] for entry in own.entries if entry.identity}
+        policies = tuple(entry for entry in found.entries if entry.identity[:2] not in same)
+        return Survey(own.entries + policies, found.directories | own.directories)
 
     def _bundle(
         self, survey: Survey, contents: Sequence[bytes | Problem], unsteady: str | None = None
@@ -153,9 +187,14 @@ class DirectorySource:
         report = Report()
         files: list[SourceFile] = []
         parts: list[tuple[str, bytes]] = []
+        settings: SourceFile | None = None
         name = ", ".join(shown(root) for root in self._roots)
         for entry, content in zip(survey.entries, contents, strict=True):
-            if isinstance(content, bytes):
+            if isinstance(content, bytes) and entry.path == self._settings:
+                settings = SourceFile(entry.name, content)
+                counting = self._digest(settings)
+                parts += [("settings", counting)] if counting else []
+            elif isinstance(content, bytes):
                 files.append(SourceFile(entry.name, content))
                 parts.append((f"file {entry.relative}", content))
             else:
@@ -164,8 +203,8 @@ class DirectorySource:
         if unsteady is not None:
             report.add(Problem("unsteady-files", unsteady).diagnostic(name))
             parts.append(("unsteady-files", b""))
-        files.sort(key=lambda file: file.name)
-        return Bundle(tuple(files), report.diagnostics, _revision(parts), name)
+        own, rules = _policies(files), _rules(files)
+        return Bundle(own, report.diagnostics, _revision(parts), name, settings, rules)
 
     def watch(self, stop: StopEvent) -> Iterator[None]:
         """Wait; yield when a new `read` may find something else, at first once at once.

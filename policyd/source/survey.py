@@ -32,10 +32,16 @@ def is_case_file(name: str, given: bool) -> bool:
 
 
 def is_policy_file(name: str, given: bool) -> bool:
-    """A policy file.  One that is given itself may have any name but that of a case file,
-    because a shell expands `policies/*` to all of them.
+    """A policy file, or a rule file that one may name.  One that is given itself may have any
+    name but that of a case file, because a shell expands `policies/*` to all of them.
     """
-    return not is_case_file(name, given) and (given or name.endswith((".yaml", ".yml")))
+    wanted = name.endswith((".yaml", ".yml")) or is_rule_file(name)
+    return not is_case_file(name, given) and (given or wanted)
+
+
+def is_rule_file(name: str) -> bool:
+    """A file of detectors as another program has them, which a policy file may name."""
+    return name.endswith(".toml")
 
 
 @dataclass(frozen=True, slots=True)

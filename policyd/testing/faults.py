@@ -84,8 +84,12 @@ class _Subject:
         document = self.policy.node.document
         report = Report()
         parsed = parse_policies(replace(document, data=_with(document.data, path, value)), report)
-        own, tools = self.policy.node.path, self.policy.tools
-        faulty = [replace(each, tools=tools) for each in parsed if each.node.path == own]
+        own = self.policy
+        faulty = [
+            replace(each, tools=own.tools, detectors=own.detectors)
+            for each in parsed
+            if each.node.path == own.node.path
+        ]
         if self.policy.kind is Kind.MUTATION:
             return tuple([one for each in faulty for one in compile_policy(each, report)])
         for index, rule in enumerate(self.policy.rules):

@@ -36,9 +36,12 @@ class Call(NamedTuple):
 
 
 def invocation_from_json(
-    params: Mapping[str, Any] | None, now: datetime, most: int = MAX_SIZE
+    params: Mapping[str, Any] | None,
+    now: datetime,
+    most: int = MAX_SIZE,
+    invoker: Mapping[str, Any] | None = None,
 ) -> Call:
-    """The call that *params* describe (interceptor SEP "Invocation"), made *now*.
+    """The call that *params* describe (interceptor SEP "Invocation"), made *now* by *invoker*.
 
     A timestamp in its context counts instead of *now*.
 
@@ -54,13 +57,19 @@ def invocation_from_json(
     params = params or {}
     name = _text(params, "name")
     try:
-        return _call(name, params, now, most)
+        return _call(name, params, now, most, invoker)
     except InvocationError as error:
         data = {"interceptor": name[:MAX_NAME], **error.data}
         raise InvocationError(error.code, error.message, data) from None
 
 
-def _call(name: str, params: Mapping[str, Any], now: datetime, most: int) -> Call:
+def _call(
+    name: str,
+    params: Mapping[str, Any],
+    now: datetime,
+    most: int,
+    invoker: Mapping[str, Any] | None,
+) -> Call:
     event = _text(params, "event")
     phase = params.get("phase")
     if not isinstance(phase, str) or phase not in _PHASES:
@@ -86,6 +95,7 @@ def _call(name: str, params: Mapping[str, Any], now: datetime, most: int) -> Cal
         config={name: config} if config is not None else {},
         timeout=_timeout(params.get("timeoutMs")),
         now=timestamp_of(context) or now,
+        invoker=invoker,
     )
     return Call(name, invocation, size)
 

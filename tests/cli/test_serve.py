@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 
 from policyd.cli import Exit
+from policyd.settings import Settings
 
 POLICY = "policyd: v1\nempty: true\n"
 
@@ -19,20 +19,20 @@ POLICY = "policyd: v1\nempty: true\n"
 @pytest.fixture
 def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(logging, "basicConfig", lambda **_options: None)
+    monkeypatch.setattr("policyd.cli.serve.set_up_logging", lambda *_told, **_options: None)
     path = tmp_path / "p.yaml"
     path.write_text(POLICY)
     return path
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def served(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     """What `policyd.server.serve` was asked for."""
-    calls: list[dict[str, Any]] = []
+    calls: list[Settings] = []
 
-    def record(engine: Any, reloader: Any, **options: Any) -> None:
-        same = reloader.status.generation == engine.current.generation
-        calls.append({"in_step": same, **options})
+    def record(engine: Any, reloader: Any, settings: Settings) -> None:
+        assert reloader.status.generation == engine.current.generation
+        calls.append(settings)
 
     monkeypatch.setattr("policyd.server.serve", record)
     return calls
@@ -46,10 +46,10 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         (["--http", "[::1]:0"], {"http": ("::1", 0)}),
         (["--stdio"], {"stdio": True}),
         (["--stdio", "--dialect", "sep"], {"stdio": True, "dialect": "sep"}),
-        (["--expose", "bundle"], {"exposure": "bundle"}),
+        (["--expose", "bundle"], {"expose": "bundle"}),
         (
             ["--host-name", "a.example", "--host-name", "b.example"],
-            {"names": ("a.example", "b.example")},
+            {"host_names": ("a.example", "b.example")},
         ),
     ],
 )
@@ -57,19 +57,11 @@ def test_options_reach_the_server(
     args: list[str],
     expected: dict[str, Any],
     policy: Path,
-    served: list[dict[str, Any]],
+    served: list[Settings],
     policyd: Any,
 ) -> None:
     assert policyd("serve", *args, "p.yaml") == {"exit": Exit.FINE, "stdout": "", "stderr": ""}
-    defaults = {
-        "in_step": True,
-        "http": ("127.0.0.1", 8765),
-        "stdio": False,
-        "dialect": "universal",
-        "exposure": "policies",
-        "names": (),
-    }
-    assert served == [{**defaults, **expected}]
+    assert served == [Settings(paths=(Path("p.yaml"),), **expected)]
 
 
 @pytest.mark.parametrize(
@@ -77,21 +69,21 @@ def test_options_reach_the_server(
     ["8765", ":8765", "localhost", "localhost:", "localhost:http", "localhost:65536", "::1:80"],
 )
 def test_an_address_that_is_none_is_refused(
-    address: str, policy: Path, served: list[dict[str, Any]], policyd: Any
+    address: str, policy: Path, served: list[Settings], policyd: Any
 ) -> None:
     ended = policyd("serve", "--http", address, "p.yaml")
     assert (ended["exit"], ended["stdout"], served) == (Exit.USAGE, "", [])
     assert "Invalid value for '--http'" in ended["stderr"]
 
 
-def test_there_is_one_transport(policy: Path, served: list[dict[str, Any]], policyd: Any) -> None:
+def test_there_is_one_transport(policy: Path, served: list[Settings], policyd: Any) -> None:
     ended = policyd("serve", "--stdio", "--http", "localhost:80", "p.yaml")
     assert (ended["exit"], served) == (Exit.USAGE, [])
     assert "`--http` and `--stdio` exclude each other" in ended["stderr"]
 
 
 def test_policies_that_do_not_compile_are_not_served(
-    policy: Path, served: list[dict[str, Any]], policyd: Any
+    policy: Path, served: list[Settings], policyd: Any
 ) -> None:
     policy.write_text("policyd: v2\n")
     ended = policyd("serve", "p.yaml")
@@ -99,9 +91,7 @@ def test_policies_that_do_not_compile_are_not_served(
     assert ended["stderr"].startswith("p.yaml:1:10: error[unknown-version]: ")
 
 
-def test_warnings_are_told_and_served(
-    policy: Path, served: list[dict[str, Any]], policyd: Any
-) -> None:
+def test_warnings_are_told_and_served(policy: Path, served: list[Settings], policyd: Any) -> None:
     policy.write_text(
         "policyd: v1\nvalidators:\n  - name: a\n    match: {events: [acme/x], phase: request}\n"
         "    rules: [{id: a, require: 'true', message: a}]\n"
@@ -112,7 +102,7 @@ def test_warnings_are_told_and_served(
 
 
 def test_nothing_is_served_only_on_purpose(
-    tmp_path: Path, policy: Path, served: list[dict[str, Any]], policyd: Any
+    tmp_path: Path, policy: Path, served: list[Settings], policyd: Any
 ) -> None:
     (tmp_path / "none").mkdir()
     assert policyd("serve", "none")["exit"] == Exit.BROKEN_POLICIES
@@ -139,12 +129,13 @@ def test_an_address_in_use_is_told_in_one_line(policy: Path) -> None:
         first.stderr.close()
 
 
-def test_the_log_goes_to_stderr_at_the_level_asked_for(
-    policy: Path, served: list[dict[str, Any]], policyd: Any, monkeypatch: pytest.MonkeyPatch
+def test_the_log_is_set_up_as_it_is_asked_for(
+    policy: Path, served: list[Settings], policyd: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[dict[str, Any]] = []
-    monkeypatch.setattr(logging, "basicConfig", lambda **options: asked.append(options))
-    assert policyd("serve", "--log-level", "debug", "p.yaml")["exit"] == Exit.FINE
-    (options,) = asked
-    assert options["level"] == "DEBUG"
-    assert options.get("stream") is None  # which is stderr
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        "policyd.cli.serve.set_up_logging", lambda level, **options: asked.append((level, options))
+    )
+    args = ("--log-level", "debug", "--log-format", "json", "p.yaml")
+    assert policyd("serve", *args)["exit"] == Exit.FINE
+    assert asked == [("debug", {"as_json": True})]

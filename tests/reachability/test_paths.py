@@ -55,6 +55,18 @@ CALL, RESULT = "tools/call request", "tools/call response"
         ),
         (
             CALL,
+            "redact: [{detect: [email], in: [/arguments, /argumnts]}]",
+            "error «argumnts» no request of `tools/call` has `/argumnts`, so nothing is looked for "
+            "there (did you mean `arguments`?)",
+        ),
+        (
+            CALL,
+            "redact: [{detect: [email], except: [{cel: has(args.x)}, /nam]}]",
+            "error «nam» no request of `tools/call` has `/nam`, so it exempts nothing "
+            "(did you mean `name`?)",
+        ),
+        (
+            CALL,
             "redact: [{path: /args/ssn}]",
             "error «args» no request of `tools/call` has `/args`, so the rule does nothing "
             "(did you mean `arguments`?)",

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policyd.detectors import DETECTORS, Detector, Scanner
+from policyd.detectors import DETECTORS, Detector, Scanner, scanner
 from policyd.model import Change
 from policyd.redaction import (
     Default,
@@ -31,6 +31,7 @@ from policyd.redaction import (
     find_places,
     redact,
 )
+from policyd.redaction.walk import is_clean
 from tests.redaction.support import (
     CARD,
     DANA,
@@ -40,6 +41,8 @@ from tests.redaction.support import (
     SSN,
     budget,
     by_detectors,
+    by_pattern,
+    changes,
     places,
     redacted,
 )
@@ -120,6 +123,44 @@ def test_redacting_twice_is_redacting_once(replace: Strategy, document: Any) -> 
 @given(document=documents(""))
 def test_the_same_where_tokens_touch(replace: Strategy, document: Any) -> None:
     check_that_twice_is_once(replace, document)
+
+
+@settings(max_examples=100)
+@given(documents(" "), st.sampled_from([PLACEHOLDER, Hash(), Numbered(), Literal("gone")]))
+def test_a_quick_look_misses_nothing(document: Any, replace: Strategy) -> None:
+    rule = TextRedaction("r", scanner(["all"]), replace)
+    if is_clean(document, [rule], budget()):
+        # one that never stands in a text, without keys, keeps the quick look away
+        never = by_pattern("\\x{10FFFF}never")
+        assert changes(document, ScopedRedaction(rule), never) == ()
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"title": "run 12345 2024-01-02 2024-01-02"},
+        ["4000-0012-3456", {"phone": 3}],
+    ],
+)
+def test_what_only_looks_like_something_is_clean_at_once(document: Any) -> None:
+    assert is_clean(document, [TextRedaction("r", scanner(["secrets", "pii"]), Mask())], budget())
+
+
+@pytest.mark.parametrize(
+    "replace",
+    [PLACEHOLDER, Literal("<{detector}>"), Hash(KEY), Tokenize(KEY), Numbered()],
+    ids=repr,
+)
+def test_placeholders_of_detectors_of_the_user_stay(replace: Strategy) -> None:
+    evidence = DETECTORS["email"].evidence
+    badge = Detector("acme-key", ("custom",), evidence, ("(badge [a-z0-9]+)",), lambda: "badge x7")
+    own = Scanner([badge, *DETECTORS.values()])
+    rule = ScopedRedaction(
+        TextRedaction("r", own, replace, names=("acme-key", *DETECTORS)),
+    )
+    once = redacted(["see badge x7, acme-key: badge y8"], rule)
+    assert "badge" not in once[0]
+    assert redacted(once, rule) is once
 
 
 # Nothing is left, and nothing else is touched

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from policyd.detectors import DETECTORS
+from policyd.pattern import Pattern, compile_pattern
 from policyd.pointer import REMOVE
 from policyd.redaction import (
     Default,
@@ -21,15 +22,18 @@ from policyd.redaction import (
     Numbered,
     Numbers,
     Partial,
+    PatternFinder,
     Remove,
+    ScopedRedaction,
     Strategy,
+    TextRedaction,
     Tokenize,
     Value,
     canonical,
     mask_flaw,
     redact_value,
 )
-from tests.redaction.support import CARD, DANA, GITHUB, KEY
+from tests.redaction.support import CARD, DANA, GITHUB, KEY, PLACEHOLDER, redacted
 
 STRATEGIES: tuple[Strategy, ...] = (
     Literal("[{detector}]"),
@@ -108,6 +112,14 @@ def test_a_part_is_what_such_things_are_told_apart_by(
     detector: str | None, text: str, expected: str
 ) -> None:
     assert Partial().of(text, detector) == expected
+
+
+def test_of_separators_alone_and_of_what_nobody_sees_a_mask_keeps_nothing() -> None:
+    mask = Mask("*", keep=4, separators=True)
+    assert mask.of("--") == "**"
+    assert mask.of("\u202e\u202d", "bidi-control") == "**"
+    assert Mask("*", keep=4).of("\U000e0069" * 8, "unicode-tags") == "*" * 8
+    assert not mask.made("--")
 
 
 def test_without_a_detector_the_placeholder_says_redacted() -> None:
@@ -276,3 +288,13 @@ JSON = st.recursive(
 @given(JSON)
 def test_the_canonical_text_is_json_with_sorted_keys(value: Any) -> None:
     assert canonical(value) == json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def test_a_placeholder_with_the_name_of_a_detector_of_the_user_is_known() -> None:
+    pattern = compile_pattern(r"\[[^\]]+\]")
+    assert isinstance(pattern, Pattern)
+    finder = PatternFinder(pattern)
+    rule = ScopedRedaction(TextRedaction("r", finder, PLACEHOLDER, names=("acme-key",)))
+    document = ["[acme-key]"]
+    assert redacted(document, rule) is document
+    assert redacted(["[other-key]"], rule) == ["[redacted]"]

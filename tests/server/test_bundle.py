@@ -31,6 +31,10 @@ validators:
     failOpen: true
     match: {events: [tools/call], phase: request}
     rules: [{id: broken, deny: "args.open == 1", message: never}]
+  - name: quiet
+    mode: audit
+    match: {events: [tools/call], phase: request}
+    rules: [{id: broken, deny: "args.quiet == 1", message: never}]
   - name: closed
     match: {events: [tools/call], phase: request, when: args.command == 'closed'}
     rules: [{id: broken, deny: "args.closed == 1", message: never}]
@@ -124,6 +128,12 @@ def test_an_objection_is_told_with_what_every_policy_came_to() -> None:
         {"name": "no-rm", "valid": False, "rules": ["rm"]},
         {"name": "watched", "valid": True, "mode": "audit"},
         {"name": "open", "failure": "the policy could not be evaluated"},
+        {
+            "name": "quiet",
+            "valid": True,
+            "mode": "audit",
+            "failure": "the policy could not be evaluated",
+        },
         {"name": "closed", "valid": True},
         {"name": "slow", "valid": True},
         {"name": "limited", "valid": True},

@@ -97,7 +97,7 @@ def serve(
     async def body() -> None:
         stop, ready = anyio.Event(), anyio.Event()
         async with anyio.create_task_group() as group:
-            group.start_soon(serve_http, app, listener, stop, ready.set, app.at_once, limits)
+            group.start_soon(serve_http, app, listener, stop, ready.set, app.at_once, None, limits)
             with anyio.fail_after(30):
                 await ready.wait()
                 await talk(connect)

@@ -24,7 +24,7 @@ CLEAN = [
 ]
 
 
-async def _never(params: object) -> dict[str, Any]:
+async def _never(params: object, invoker: object) -> dict[str, Any]:
     raise AssertionError
 
 
@@ -113,20 +113,20 @@ def test_a_body_that_is_too_large_is_read_to_a_limit_and_refused(
 def test_a_peer_that_leaves_ends_what_is_done_for_it() -> None:
     ended: list[bool] = []
 
-    async def endless(params: object) -> dict[str, Any]:
+    async def endless(params: object, invoker: object) -> dict[str, Any]:
         try:
             await anyio.sleep_forever()
         finally:
             ended.append(True)
         raise AssertionError
 
-    lane = Lane({"ping": Method(lambda params: None, endless)}, {})
+    lane = Lane({"ping": Method(lambda params, invoker: None, endless)}, {})
     inner, sent, _ = exchange([last(PING)], lane, headers=CLEAN)
     assert (inner.scopes, sent, ended) == ([], [], [True])
 
 
 def test_what_the_lane_takes_does_not_come_through() -> None:
-    lane = Lane({"ping": Method(lambda params: {"a": 1}, _never)}, {})
+    lane = Lane({"ping": Method(lambda params, invoker: {"a": 1}, _never)}, {})
     inner, sent, _ = exchange([last(PING)], lane, headers=CLEAN)
     assert inner.scopes == []
     assert sent[1]["body"] == b'{"jsonrpc":"2.0","id":1,"result":{"a":1}}'
