@@ -43,8 +43,8 @@ def command(paths: Sequence[Path], settings_path: Path | None, **flags: Any) -> 
 
     Policies that do not compile are not served: the command says why and ends with 3. Once it
     runs, an edit that compiles is in force for the next request; one that does not changes
-    nothing, and the log says why. On another address than this machine's it has to be told who may call:
-    by token, JWT or client certificate. SIGTERM and SIGINT end it.
+    nothing, and the log says why. On an address that other machines can reach it has to be
+    told who may call: by token, JWT or client certificate. SIGTERM and SIGINT end it.
     """
     settings, variables = settings_or_exit(settings_path, {"paths": paths, **flags})
     if not settings.paths:
