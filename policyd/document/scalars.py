@@ -24,8 +24,8 @@ _BASED = re.compile(r"0o[0-7]+|0x[0-9a-fA-F]+")
 _REAL = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
-_YES = frozenset(["y", "Y", "yes", "Yes", "YES", "on", "On", "ON"])
-_NO = frozenset(["n", "N", "no", "No", "NO", "off", "Off", "OFF"])
+_YES = frozenset(["yes", "Yes", "YES", "on", "On", "ON"])
+_NO = frozenset(["no", "No", "NO", "off", "Off", "OFF"])
 _NUMBER_ELSEWHERE = re.compile(
     r"[-+]?(?:"
     r"0[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?"  # leading zero

@@ -65,7 +65,8 @@ def _check_conditions(policy: Policy, made: Interceptor, report: Report) -> None
         does = None
         if condition is not None:
             conditions.rule(condition)
-            does = (conditions.identity(condition), rule.node.value.get("from"))
+            places = (rule.node.value.get("from"), rule.node.value.get("path"))
+            does = (conditions.identity(condition), *places)
         same.append((rule, does))
     check_rules(same, report)
 

@@ -68,6 +68,7 @@ def test_two_rules_that_fire_in_the_same_cases_are_told(one: str, other: str) ->
             "deny: 'args.xs.exists(x, args.ys.exists(y, y == x))'",
             "deny: 'args.xs.exists(x, args.ys.exists(y, x == args.z))'",
         ),
+        ("deny: has(args.a), path: /arguments/a", "deny: has(args.a), path: /arguments/b"),
         ("detect: [secrets]", "detect: [email]"),
         ("detect: [secrets], path: /arguments/a", "detect: [secrets], path: /arguments/b"),
         ("deny: args.?a.orValue(1) == 1", "deny: args.?b.orValue(1) == 1"),

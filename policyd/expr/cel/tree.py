@@ -271,5 +271,17 @@ def walk(root: Node) -> Iterator[tuple[Node, int]]:
 
 
 def literal_values(arguments: tuple[Node, ...]) -> tuple[Any, ...]:
-    """The value of each argument that is a literal, NOT_LITERAL for the others."""
-    return tuple([node.value if isinstance(node, Literal) else NOT_LITERAL for node in arguments])
+    """The value of each argument that is a literal, NOT_LITERAL for the others.
+
+    A list of literals is one.
+    """
+    return tuple(map(_literal_value, arguments))
+
+
+def _literal_value(node: Node) -> Any:
+    if isinstance(node, Literal):
+        return node.value
+    if isinstance(node, ListLiteral):
+        values = [_literal_value(item) for item in node.items]
+        return NOT_LITERAL if NOT_LITERAL in values else values
+    return NOT_LITERAL

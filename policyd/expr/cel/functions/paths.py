@@ -189,10 +189,15 @@ def _root(name: str, value: Any) -> Parts:
     """
     if type(value) is not str:
         raise no_overload(name, "", value)
+    if "*" in value or "?" in value:
+        # taken for the name of a directory it would guard nothing
+        raise EvaluationError(f"`{name}`: a root has no wildcards; all below it counts anyway")
+    if value.startswith("$") or "/$" in value:
+        raise EvaluationError(f"`{name}`: a root is taken as written, and a variable is not put in")
     try:
         return _parts(_checked(_local_path(value)))
     except _Unreadable:
-        raise EvaluationError(f"`{name}`: the root is not a path") from None
+        raise EvaluationError(f"`{name}`: the root is not a POSIX path") from None
 
 
 def _roots(name: str, value: Any) -> tuple[Parts, ...]:

@@ -18,6 +18,7 @@ from policyd.expr.cel.tree import (
     Negate,
     Node,
     Not,
+    OptionalOr,
     OptionalSelect,
     Or,
     Select,
@@ -128,7 +129,7 @@ def _equality(visit: Visit, node: Binary, left: Type, right: Type) -> None:
     if overlap(left, right):
         return
     other = node.right if left == NULL else node.left
-    if NULL in (left, right) and isinstance(other, Select):
+    if NULL in (left, right) and isinstance(other, Select | OptionalOr):
         return  # some peers send null for what they leave out
     flaw = told.never_equal(node, (node.left, left), (node.right, right), visit.text)
     visit.tell(node, flaw, partly=True)

@@ -184,10 +184,21 @@ def test_roots_are_paths_uris_or_lists_of_them(
 @pytest.mark.parametrize("name", ["path.within", "path.outside"])
 @pytest.mark.parametrize("root", ["", "~", "http://host/", "/a\x00", "file:a", ["/a", ""]])
 def test_a_root_that_is_no_path_is_refused(refuse: Call, root: Any, name: str) -> None:
-    assert refuse(name, "/a", root) == f"`{name}`: the root is not a path"
+    assert refuse(name, "/a", root) == f"`{name}`: the root is not a POSIX path"
     check = FUNCTIONS[name].literal
     assert check is not None
-    assert check((NOT_LITERAL, root)) == f"`{name}`: the root is not a path"
+    assert check((NOT_LITERAL, root)) == f"`{name}`: the root is not a POSIX path"
+
+
+@pytest.mark.parametrize("name", ["path.within", "path.outside"])
+@pytest.mark.parametrize(
+    "root", ["/etc/*", "/srv/**", "/a/?", "$HOME/x", "/home/$USER", ["/a", "/b/*"]]
+)
+def test_a_root_that_is_a_pattern_would_guard_nothing(refuse: Call, root: Any, name: str) -> None:
+    assert refuse(name, "/a", root).startswith(f"`{name}`: a root ")
+    check = FUNCTIONS[name].literal
+    assert check is not None
+    assert str(check((NOT_LITERAL, root))).startswith(f"`{name}`: a root ")
 
 
 def test_only_texts_are_paths(refuse: Call) -> None:

@@ -22,6 +22,7 @@ from tests.expr.cel.infer.support import CALL, KNOWN, TOOLS, flaws, refuse, scop
         ("payload._meta.vendor.x == 1", CALL, "request"),
         ("has(payload.task) && payload.task.ttl > 5", CALL, "request"),
         ("payload.task == null", CALL, "request"),
+        ("payload.?task.?ttl.orValue(0) == null", CALL, "request"),
         ("payload.name != null && null != payload.name", CALL, "request"),
         ("'name' in payload && tool in payload", CALL, "request"),
         ("tool in args && 5 in args", CALL, "request"),
