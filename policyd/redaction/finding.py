@@ -135,6 +135,8 @@ def merged(text: str, stretches: Iterable[Stretch]) -> Iterator[Stretch]:
 
 
 def _as_one(text: str, group: list[Stretch], end: int) -> Stretch:
+    if len(group) == 1:
+        return group[0]  # nearly always
     owner, start = strongest(group), group[0].start
     if (owner.start, owner.end) == (start, end):
         return owner

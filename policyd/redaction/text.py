@@ -101,6 +101,8 @@ class Rewriter:
         shapes = [name_shape(each.replace, each.names) for each in redactions]
         self._shapes = {shape for shape in shapes if shape is not None}
         self._tokens = {token_shape(each.names) for each in redactions}
+        # whether a strategy made it: the same texts come again and again
+        self._known: dict[str, bool] = {}
         self._names = names
         self._budget = budget
 
@@ -178,11 +180,14 @@ class Rewriter:
 
     def _is_placeholder(self, stretch: Stretch, made: Sequence[tuple[int, int]]) -> bool:
         """True for what lies within a hash or token, or is what one of the strategies made."""
-        if any(start <= stretch.start and stretch.end <= end for start, end in made):
+        if made and any(start <= stretch.start and stretch.end <= end for start, end in made):
             return True
-        if any(shape.fullmatch(stretch.secret) for shape in self._shapes):
-            return True
-        return any(redaction.replace.made(stretch.secret) for redaction in self._redactions)
+        secret = stretch.secret
+        if secret not in self._known:
+            self._known[secret] = any(shape.fullmatch(secret) for shape in self._shapes) or any(
+                redaction.replace.made(secret) for redaction in self._redactions
+            )
+        return self._known[secret]
 
     def _flat(self, text: str, key: str | None, active: Active, depth: int) -> list[Stretch]:
         """What is found in *text* and in what it encodes, JSON aside."""
